@@ -48,7 +48,7 @@ def _texts(roots: Iterable[Path], endings: tuple[str, ...]) -> Iterator[str]:
             if (
                 path.suffix in endings
                 and path.is_file()
-                and not {".venv", ".git", "redaction"} & set(path.parts)
+                and not {".venv", ".git", "redaction"} & set(path.relative_to(root).parts)
             ):
                 text = path.read_text("utf-8", "replace")
                 left -= len(text)

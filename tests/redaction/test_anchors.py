@@ -76,3 +76,21 @@ def test_a_text_crowded_with_names_still_hides_what_a_sign_assigns():
     assert "hunter22x" not in hidden
     assert "a8f3k2m9q1z7x5c4" not in hidden
     assert hidden.count("lake") == text.count("lake")
+
+
+def test_behind_a_crowd_what_is_written_is_read_as_ever():
+    crowd = "key token secret login user auth pass pw " * 300
+    text = f"{crowd}\n{LAKE * 120}my password there is hunter22x by now\n{LAKE * 20}"
+
+    parts = parts_of(Page(text))
+
+    assert [part.is_crowded for part in parts].count(True) > 1
+    assert "hunter22x" not in REDACTOR.without_secrets(text)
+
+
+def test_a_word_before_a_sign_is_found_in_any_language_in_a_crowd():
+    crowd = "key token secret login user auth pass pw " * 120
+    for name in ("password", "backup code", "密码", "비밀 번호", "DB_PASS", "clé wifi"):
+        text = f"{crowd}{name} = 'a8f3k2m9q1z7x5c4' {crowd}"
+
+        assert "a8f3k2m9q1z7x5c4" not in REDACTOR.without_secrets(text), name

@@ -15,6 +15,7 @@ from plainmind import redaction
 from plainmind.base.lazy import _Uncompiled
 from plainmind.redaction.engine import Redactor
 from plainmind.redaction.names import FAR_NAMES, NAMES
+from plainmind.redaction.plausible import is_key, is_made_up, is_odd, is_password
 from plainmind.redaction.tokens import SHAPED_TOKENS, TOKENS
 
 LENGTH = 200_000
@@ -171,6 +172,25 @@ def test_a_text_without_secrets_compiles_next_to_nothing():
 
     assert int(compiled) <= 4
     assert not {"hashlib", "typing", "dataclasses", "json", "urllib", "base64", "random"} & set(modules)
+
+
+def test_the_rules_are_loaded_without_loading_re():
+    program = "import sys; import plainmind.redaction.engine; print('re' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert ended.stdout == "False\n"
+
+
+def test_no_value_is_kept_when_a_text_has_been_read():
+    assert "hunter22x" not in REDACTOR.without_secrets("password: hunter22x and login is Tr0ub4dor&3")
+
+    assert {judged.cache_info().currsize for judged in (is_password, is_made_up, is_odd, is_key)} == {0}
+
+
+def test_many_different_signs_that_are_read_as_others_cost_no_more_than_few():
+    letters = "".join(chr(0x1D400 + number) for number in range(676))
+
+    assert work_of(letters * 100) < 3_000
 
 
 def work_of(text):

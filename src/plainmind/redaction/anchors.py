@@ -8,8 +8,6 @@ is short is searched for word after word: that is over before the expression is 
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -18,11 +16,12 @@ from operator import itemgetter
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.redaction import credentials, pins, tokens
-from plainmind.redaction.names import FAR_NAMES, NAMES, PHRASE, Name
+from plainmind.redaction.names import FAR_NAMES, FORM, LOGIN, NAMES, PHRASE, SURE_FORM, Name
 from plainmind.redaction.page import Page, forms_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from typing import TypeAlias
 
 
@@ -47,88 +46,152 @@ class Anchor:
 if TYPE_CHECKING:
     # Where an anchor stands, and which one it is.
     Place: TypeAlias = tuple[int, Anchor]
-    # A place in a text, and the number of the words that stand around it.
-    Hit: TypeAlias = tuple[int, int]
+    # A place in a text, and the sign of the two characters there by which words are found.
+    Hit: TypeAlias = tuple[int, str]
 
 _SHORT, _VERY_SHORT = 6_000, 300
 _PART = 4_096
 # A part in which more words are found than this is none that people wrote.
-_MOST_IN_PART = 400
+_MOST_IN_PART = 256
 
 
 class Part:
-    """A part of a text and the names in it, in their order; none if it is crowded with words that may be names."""
+    """A part of a text and the names in it, worked out when they are asked for."""
 
-    def __init__(self, page: Page, span: tuple[int, int], places: Sequence[Place] | None) -> None:
+    def __init__(self, page: Page, span: tuple[int, int], places: Sequence[Place]) -> None:
         self.start, self.end = span
-        self.is_crowded = places is None
-        self.places = places or ()
+        self.is_crowded = False
         self._page = page
-        self._all: tuple[list[int], Sequence[Place]] | None = None
+        self._places = places
+        self._hits: Sequence[Hit] = ()
 
-    def words_before(self, sign: int) -> Iterator[Place]:
-        """Report the words before a sign to which it may assign a value, from left to right."""
-        if self._all is None:
-            places = _crowd_in(self._page, self.start, self.end) if self.is_crowded else self.places
-            self._all = [place[0] for place in places], places
-        starts, places = self._all
-        low = self._page.low
-        for at, anchor in places[bisect_left(starts, sign - _LOOK_BACK) : bisect_left(starts, sign)]:
-            if _UP_TO_SIGN.fullmatch(low, at + len(anchor.word), sign) and low.startswith(anchor.word, at):
-                yield at, anchor
+    def look_through(self, pairs: Iterable[tuple[int, str]], most: int) -> Sequence[Hit]:
+        """Find where words may be, and whether there are so many that nobody wrote this."""
+        span = (self.start, self.end)
+        hits: list[Hit] = []
+        for shift, text in pairs:
+            hits += _words().hits_in(text, shift, span, most - len(hits))
+        self._hits = hits
+        self._places = _far_places(self._page, *span, most - len(hits))
+        self.is_crowded = len(hits) + len(self._places) > most
+        return hits
+
+    @property
+    def places(self) -> list[Place]:
+        """Where names stand, in their order; none in a crowd."""
+        if self.is_crowded:
+            return []
+        places = [*self._places]
+        narrow, words = self._page.narrow, _anchors_found() if self._hits else {}
+        for at, pair in self._hits:
+            for word, offset, anchor in words[pair]:
+                if narrow.startswith(word, at - offset):
+                    places.append((at - offset, anchor))
+        return sorted(_names_of(places, self._page), key=_first)
+
+
+class NamesBefore:
+    """The names before the signs of a text: each last word before a sign is searched for names once."""
+
+    def __init__(self, page: Page) -> None:
+        self._low = page.low
+        self._in_word: dict[str, Sequence[Place]] = {}
+
+    def find(self, sign: int) -> list[Place]:
+        """List the names to which a sign may assign a value, from left to right."""
+        low = self._low
+        first = max(0, sign - _LOOK_BACK)
+        head = low[first:sign].rstrip(_BEFORE_SIGN)
+        start = max(head.rfind(" "), head.rfind("\t"), head.rfind("\n")) + 1
+        word = head[start:]
+        within = self._in_word.get(word)
+        if within is None:
+            within = self._in_word[word] = _names_within(word)
+        before = [(first + start + at, anchor) for at, anchor in within] if within else []
+        spaced = _spaced_anchors()
+        before += [
+            (found.start(), spaced.by_word[found[0]])
+            for found in spaced.expression.finditer(low, first, sign)
+        ]
+        if not before:
+            return before
+        before = [
+            (at, anchor) for at, anchor in before if _UP_TO_SIGN.fullmatch(low, at + len(anchor.word), sign)
+        ]
+        before.sort(key=_first)
+        return before
 
 
 _LOOK_BACK = 48
+_BEFORE_SIGN = " \t-=\"'`*_])}\\"
 _UP_TO_SIGN = pattern(r"""[\w.-]{0,24}+[\\"'`*_\])}]{0,8}+[ \t]{0,24}+[-=]?""")
 
 
-def parts_of(page: Page) -> Iterator[Part]:
+def _names_within(word: str) -> Sequence[Place]:
+    """Find the names that stand in a word; it may end with one that signs are a part of."""
+    return [
+        (at, anchor)
+        for anchor in _anchors_of_values()
+        if " " not in anchor.word
+        for at, _ in _places_of(anchor, word)
+    ]
+
+
+@value
+class _Spaced:
+    """The names that have a space in them."""
+
+    expression: re.Pattern[str]
+    by_word: Mapping[str, Anchor]
+
+
+@cache
+def _spaced_anchors() -> _Spaced:
+    some = {anchor.word: anchor for anchor in _anchors_of_values() if " " in anchor.word}
+    longest_first = sorted(some, key=len, reverse=True)
+    return _Spaced(pattern("|".join(_escaped(word) for word in longest_first)), some)
+
+
+@cache
+def _anchors_of_values() -> Sequence[Anchor]:
+    """Those of names, which signs assign values to, in all languages."""
+    far = _anchors(name for name in FAR_NAMES if not name.anchor.isascii())
+    return [
+        anchor
+        for anchor in (*_plain_anchors(), *far)
+        if any(name.sort not in (LOGIN, FORM, SURE_FORM) for name in anchor.names)
+    ]
+
+
+def _escaped(word: str) -> str:
+    return "".join(sign if sign.isalnum() else f"\\{sign}" for sign in word)
+
+
+def parts_of(page: Page) -> Sequence[Part]:
     """Give one part of a text after the other."""
-    far = (
-        [anchor for anchor in _far_anchors(page.odd_signs) if anchor.word in page.low]
-        if page.odd_signs
-        else []
-    )
-    if page.hits is None:
+    if page.parts is None:
         look_through(page)
-    if page.hits is None:
-        end = len(page.text)
-        near = (anchor for anchor in _plain_anchors() if anchor.word in page.narrow)
-        some = (place for anchor in (*near, *far) for place in _places_of(anchor, page.low, 0, end))
-        yield Part(page, (0, end), sorted(_names_of(some, page, is_alone=True), key=_first))
-        return
-    for number, hits in enumerate(page.hits):
-        start = number * _PART
-        end = min(start + _PART, len(page.text))
-        places: Sequence[Place] | None = None
-        if hits is not None:
-            every = [
-                *_places_at(hits),
-                *(place for one in far for place in _places_of(one, page.low, start, end)),
-            ]
-            if len(every) <= _MOST_IN_PART:
-                places = sorted(_names_of(every, page), key=_first)
-        yield Part(page, (start, end), places)
+    if page.parts is not None:
+        return page.parts
+    end = len(page.text)
+    near = (anchor for anchor in _plain_anchors() if anchor.word in page.narrow)
+    some = [place for anchor in near for place in _places_of(anchor, page.low)]
+    return [Part(page, (0, end), [*some, *_far_places(page, 0, end, end)])]
 
 
-def _places_at(hits: Iterable[Hit], first: int = 0) -> list[Place]:
-    found = _anchors_found()
-    return [(at + first - offset, anchor) for at, which in hits for anchor, offset in found[which]]
-
-
-def _crowd_in(page: Page, start: int, end: int) -> list[Place]:
-    """Find every word of a crowded part."""
-    words = _words()
-    places: list[Place] = []
-    first = max(0, start - _LOOK_BACK)
-    around = page.narrow[first : end + _LOOK_BACK]
-    for shift in (1, 2):
-        hits = words.hits_in(_pairs_of(around, shift), shift, (start - first, end - first), _PART)
-        places += _places_at(hits, first)
-    for anchor in _far_anchors(page.odd_signs) if page.odd_signs else ():
-        places += _places_of(anchor, page.low, start, end)
-    places.sort(key=_first)
-    return places
+def _far_places(page: Page, start: int, end: int, most: int) -> list[Place]:
+    """Find the anchors that are not ASCII; when there are more than that, no matter which."""
+    far = _far_anchors()
+    if far.signs.isdisjoint(page.odd_signs):
+        return []
+    low = page.low
+    return [
+        (at, anchor)
+        for found in islice(far.expression.finditer(low, start, end + _LONGEST_WORD), max(0, most) + 1)
+        if found.start() < end
+        for offset, anchor in far.by_sign[found[0]]
+        if low.startswith(anchor.word, at := found.start() - offset)
+    ]
 
 
 def look_through(page: Page) -> None:
@@ -136,30 +199,36 @@ def look_through(page: Page) -> None:
     end = len(page.text)
     if end <= _VERY_SHORT or (end <= _SHORT and not _words.cache_info().currsize):
         return
-    words = _words()
     # One sign before the text, or two, make the pairs begin at its second character or at its first.
-    odd, even = _pairs_of(page.narrow, 1), _pairs_of(page.narrow, 2)
-    page.hits = []
-    seen: set[int] = set()
+    pairs = ((1, _pairs_of(page.narrow, 1)), (2, _pairs_of(page.narrow, 2)))
+    page.parts = []
+    seen: set[str] = set()
+    is_crowded = False
     for start in range(0, end, _PART):
-        part = (start, min(start + _PART, end))
-        hits = words.hits_in(odd, 1, part, _MOST_IN_PART)
-        if len(hits) <= _MOST_IN_PART:
-            hits += words.hits_in(even, 2, part, _MOST_IN_PART)
-        is_crowded = len(hits) > _MOST_IN_PART
-        page.hits.append(None if is_crowded else hits)
-        seen.update(which for _, which in hits)
-    if None not in page.hits:
-        there = {word for which in seen for word, _ in words.found[which]}
-        page.absent = _all_words() - there
+        part = Part(page, (start, min(start + _PART, end)), ())
+        if is_crowded:  # then it is enough that the beginning of the next part is as crowded
+            beginning = Part(page, (start, min(start + _BEGINNING, end)), ())
+            beginning.look_through(pairs, _MOST_IN_PART * _BEGINNING // _PART)
+            part.is_crowded = beginning.is_crowded
+        if not part.is_crowded:
+            seen.update(map(_second, part.look_through(pairs, _MOST_IN_PART)))
+        is_crowded = part.is_crowded
+        page.parts.append(part)
+    if not any(part.is_crowded for part in page.parts):
+        keywords = _keywords()
+        page.absent = keywords.difference(word for pair in seen for word, _ in _words().found[pair])
 
 
-_first = itemgetter(0)
+_BEGINNING = _PART // 8
 
 
-def _names_of(places: Iterable[Place], page: Page, *, is_alone: bool = False) -> Iterator[Place]:
-    """Leave out what is no name. With one text alone it takes longer to join the expressions of names than to match."""
+_first, _second = itemgetter(0), itemgetter(1)
+
+
+def _names_of(places: Iterable[Place], page: Page) -> Iterator[Place]:
+    """Leave out what is no name."""
     low, is_far = page.low, bool(page.odd_signs)
+    is_alone = page.parts is None  # then it takes longer to join the expressions of names than to match each
     for at, anchor in places:
         if (is_far or not anchor.is_far) and (
             anchor.is_name(low, at) if is_alone else anchor.any_name.match(low, at)
@@ -167,14 +236,12 @@ def _names_of(places: Iterable[Place], page: Page, *, is_alone: bool = False) ->
             yield at, anchor
 
 
-def _places_of(anchor: Anchor, low: str, start: int, end: int) -> Iterator[Place]:
+def _places_of(anchor: Anchor, low: str) -> Iterator[Place]:
     word = anchor.word
-    at = low.find(word, start, end + len(word) - 1)
-    left = _MOST_IN_PART if end - start <= _PART else end
-    while at >= 0 and left >= 0:
+    at = low.find(word)
+    while at >= 0:
         yield at, anchor
-        left -= 1
-        at = low.find(word, at + len(word), end + len(word) - 1)
+        at = low.find(word, at + len(word))
 
 
 def is_name_of_something(name: str) -> bool:
@@ -191,15 +258,22 @@ def _words() -> _Words:
 @cache
 def _all_words() -> frozenset[str]:
     """The anchors that are ASCII, and the words with which other rules begin."""
-    others = (*tokens.KEYWORDS, *credentials.KEYWORDS, *pins.KEYWORDS)
-    return frozenset(anchor.word for anchor in _plain_anchors()).union(others)
+    return frozenset(anchor.word for anchor in _plain_anchors()) | _keywords()
 
 
 @cache
-def _anchors_found() -> Sequence[Sequence[tuple[Anchor, int]]]:
-    """The anchors among the words of each number."""
+def _keywords() -> frozenset[str]:
+    return frozenset((*tokens.KEYWORDS, *credentials.KEYWORDS, *pins.KEYWORDS))
+
+
+@cache
+def _anchors_found() -> Mapping[str, Sequence[tuple[str, int, Anchor]]]:
+    """The anchors among the words by the sign of the pair that each is found by."""
     by_word = {anchor.word: anchor for anchor in _plain_anchors()}
-    return [[(by_word[word], offset) for word, offset in some if word in by_word] for some in _words().found]
+    return {
+        pair: [(word, offset, by_word[word]) for word, offset in some if word in by_word]
+        for pair, some in _words().found.items()
+    }
 
 
 @cache
@@ -214,21 +288,30 @@ def _plain_anchors() -> tuple[Anchor, ...]:
     return (*_near_anchors(), *_anchors(far, is_far=True))
 
 
-def _far_anchors(odd_signs: frozenset[str]) -> Iterator[Anchor]:
-    """Those that a text with these signs may have, going by the first that is not ASCII."""
-    by_sign = _far_anchors_by_sign()
-    for sign in odd_signs & by_sign.keys():
-        yield from by_sign[sign]
+@value
+class _Far:
+    """The anchors that are not ASCII, found by the first sign of each that is not."""
+
+    signs: frozenset[str]  # of which a text must have one
+    expression: re.Pattern[str]
+    by_sign: Mapping[
+        str, Sequence[tuple[int, Anchor]]
+    ]  # and how far from the beginning of the anchor it stands
 
 
 @cache
-def _far_anchors_by_sign() -> Mapping[str, tuple[Anchor, ...]]:
-    found: dict[str, tuple[Anchor, ...]] = {}
+def _far_anchors() -> _Far:
+    by_sign: dict[str, list[tuple[int, Anchor]]] = {}
+    signs: set[str] = set()
     for anchor in _anchors((name for name in FAR_NAMES if not name.anchor.isascii()), is_far=True):
-        first = next(sign for sign in anchor.word if not sign.isascii())
-        for form in forms_of(first):
-            found[form] = (*found.get(form, ()), anchor)
-    return found
+        offset, sign = next(each for each in enumerate(anchor.word) if not each[1].isascii())
+        signs |= forms_of(sign)
+        by_sign.setdefault(sign, []).append((offset, anchor))
+    sources = (
+        f"{sign}(?={'|'.join(anchor.word[offset + 1 :] for offset, anchor in some)})"
+        for sign, some in by_sign.items()
+    )
+    return _Far(frozenset(signs), pattern("|".join(sources)), by_sign)
 
 
 def _anchors(names: Iterable[Name], *, is_far: bool = False) -> tuple[Anchor, ...]:
@@ -261,7 +344,7 @@ _LONGEST_WORD = 32
 
 # Those that are the most frequent in prose and code come first, `_` is a space; the ones that are not here are rare.
 _FREQUENT = """
-    e_ s_ in _t _a th re t_ er on _i d_ he es _o an n_ or at en te _s nd r_ se _c ti st it ed nt _f ar _p de _w co
+    e_ s_ in _t _a th re t_ er on :_ i_ _i d_ he es _o an n_ or at en te _s nd r_ se _c ti st it ed nt _f ar _p de _w co
     al f_ me _r io ne y_ to as le ng ha of ro _m _n is _b _d _e ri li ve no ns ce la o_ et el ot ta ts ec om ou ra
     ch a_ ur pa ac ma pr fo ea l_ ll ge _l il em g_ ct si pe tr ol di h_ nc be mi ex ai fi hi lo ic un wh mo ss _h
     na rt ca pl rs ho am mp ue so ie os im ow po id _g ry m_ us ke ad wi we ut ag su op ul ly ef sa _u ci ir sh ay
@@ -279,7 +362,8 @@ def _pairs_of(narrow: str, shift: int) -> str:
 
 
 def _pair(two: str) -> str:
-    return re.escape(chr(ord(two[0]) << 8 | ord(two[1])))
+    sign = chr(ord(two[0]) << 8 | ord(two[1]))
+    return sign if sign.isalnum() else f"\\{sign}"
 
 
 def _pairs(even: str) -> str:
@@ -297,7 +381,7 @@ def _first_of_pair(sign: str) -> str:
 class _Words:
     """Words as one expression over pairs of characters, each of them found by the rarest pair that it has.
 
-    `found` has the words of each number, and how far from the beginning of each the pair stands by which it is found.
+    `found` has the words by the sign of that pair, and how far from the beginning of each the pair stands.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -313,27 +397,24 @@ class _Words:
             )
             offsets[word] = offset
             by_pair.setdefault(word[offset : offset + 2], []).append(word)
-        self.found: list[tuple[tuple[str, int], ...]] = [()]  # there is no number 0
+        self.found: dict[str, tuple[tuple[str, int], ...]] = {}
         sources = []
         # The frequent ones first: they are compared one after the other.
         for pair, some in sorted(by_pair.items(), key=lambda item: -_rank(item[0], 0)):
-            some.sort(key=len, reverse=True)
-            for word in some:
-                there = [one for one in some if _is_within(one, word, offsets)]
-                self.found.append(
-                    tuple((more, offsets[one]) for one in there for more in words if more.startswith(one))
-                )
+            self.found[chr(ord(pair[0]) << 8 | ord(pair[1]))] = tuple(
+                (more, offsets[one]) for one in some for more in words if more.startswith(one)
+            )
             sources.append(f"{_pair(pair)}(?:{'|'.join(_around(word, offsets[word]) for word in some)})")
-        self._expression = re.compile("|".join(sources))
+        self._expression = pattern("|".join(sources))
 
     def hits_in(self, pairs: str, shift: int, part: tuple[int, int], most: int) -> list[Hit]:
         """Find words in a part of a text; when there are more than that, no matter which of them."""
         start, end = part
         found = self._expression.finditer(pairs, (start + shift) // 2, (end + shift + _LONGEST_WORD) // 2)
-        hits = [(2 * one.start() - shift, one.lastindex) for one in islice(found, most + 1)]
+        hits = [(2 * one.start() - shift, one[0]) for one in islice(found, max(0, most) + 1)]
         while hits and hits[-1][0] >= end:
             hits.pop()
-        return hits  # type: ignore[return-value]  # there always is a number
+        return hits
 
 
 def _first_words(words: Iterable[str]) -> list[str]:
@@ -346,22 +427,14 @@ def _rank(word: str, at: int) -> int:
     return len(_RANKS) if word[at] == word[at + 1] else _RANKS.get(word[at : at + 2], 0)
 
 
-def _is_within(inner: str, outer: str, offsets: Mapping[str, int]) -> bool:
-    """Whether the one word stands in the other so that both have their pair at the same place."""
-    start = offsets[outer] - offsets[inner]
-    return start >= 0 and outer.startswith(inner, start)
-
-
 def _around(word: str, offset: int) -> str:
-    """What stands behind the rare pair of a word and before it; the empty group says which of the words it was."""
+    """What stands behind the rare pair of a word and before it."""
     before, behind = word[:offset], word[offset + 2 :]
     is_odd_before, is_odd_behind = len(before) % 2, len(behind) % 2
     ahead = _pairs(behind[: len(behind) - is_odd_behind]) + (
         _first_of_pair(behind[-1]) if is_odd_behind else ""
     )
     back = (_second_of_pair(before[0]) if is_odd_before else "") + _pairs(before[is_odd_before:])
-    return (
-        (f"(?={ahead})" if ahead else "")
-        + (f"(?<={back}{_pair(word[offset : offset + 2])})" if back else "")
-        + "()"
+    return (f"(?={ahead})" if ahead else "") + (
+        f"(?<={back}{_pair(word[offset : offset + 2])})" if back else ""
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
@@ -38,6 +37,10 @@ from plainmind.redaction.plausible import (
     is_scrambled,
 )
 from plainmind.redaction.tables import is_heading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 
 @value
@@ -115,13 +118,15 @@ _DIRECTIVES = ("pass ", "masterauth ", "rootpw ", "identified by ")
 _ADJACENT = pattern(
     rf"{_CLOSE}[ \t,(]{{1,3}}(?:(?:still|now|again|new|old|currently|noch|jetzt|neu|alt|encore|toujours|todavia|ahora|aun)[: ])?{_VALUE}"  # noqa: E501
 )
+# When somebody has said it.
+_STAMP = r"(?:\[?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: ?[ap]m)?\]?[ ,-]{1,3})?"
 # A question, and an answer that is nothing else; or a sentence, and what is new below it.
 _ANSWERED = pattern(
-    rf"""[^\r\n]{{0,60}}?[?.:？。][ \t"'*]{{0,3}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}(?:[-*] )?(?:[^\s:][^\r\n:]{{0,24}}: ?)?{_VALUE}(?=["'`.!]{{0,2}}[ \t]*+(?:[\r\n]|$))"""  # noqa: E501
+    rf"""[^\r\n]{{0,60}}?[?.:？。][ \t"'*]{{0,3}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}(?:[-*] )?{_STAMP}(?:[^\s:][^\r\n:]{{0,24}}: ?)?{_VALUE}(?=["'`.!]{{0,2}}[ \t]*+(?:[\r\n]|$))"""  # noqa: E501
 )
 # Somebody asks, and somebody answers.
 _REPLIED = pattern(
-    rf"""[^\r\n]{{0,60}}+\r?\n[^\s:][^\r\n:]{{0,24}}: ?(?:(?:sure|yes|yep|ok|oh|its?|it's|it is|try|use|c'est|es|ist|oui|si|ja)[,: ]{{1,2}}){{0,3}}"""  # noqa: E501
+    rf"""[^\r\n]{{0,60}}+\r?\n{_STAMP}[^\s:][^\r\n:]{{0,24}}: ?(?:(?:sure|yes|yep|ok|oh|its?|it's|it is|try|use|c'est|es|ist|oui|si|ja)[,: ]{{1,2}}){{0,3}}"""  # noqa: E501
     rf"""{_VALUE}(?=["'`.!]{{0,2}}[ \t]*+(?:[\r\n]|$))"""
 )
 _GROUPED = pattern(r"""[ \t]{0,4}[\\"'`*]{0,4}[ ]?([a-z0-9]{4,6}(?:[ -][a-z0-9]{4,6}){3,15})(?![a-z0-9])""")
@@ -154,8 +159,8 @@ _STATEMENT_ENDS = pattern(r"[.!](?:\s|$)|[。！\n]")
 _SENTENCE_ENDS = pattern(r"[.!?](?:\s|$)|[。！？\n]")
 # `kettle613=Lantern` is a password; of other equals signs what stands before them is a name.
 _TOKEN = pattern(
-    r"(?<![?&\w])(?:[A-Za-z]{3,16}[0-9]{2,4}=[A-Za-z]{3,16}|[A-Z][a-z]{2,15}=[a-z]{3,16}[0-9]{2,4})(?![\w=])"
-    r"|(?<![?&])[!#$%*+\-./0-9:?@A-Z^_a-z~][!#$%&*+\-./0-9:?@A-Z^_a-z~]{5,}+={0,2}(?!=)"
+    r"[!#$%*+\-./0-9:?@A-Z^_a-z~](?=[^\s]{5})(?<![?&].)(?:(?<![\w].)(?:(?<=[A-Za-z])[A-Za-z]{2,15}[0-9]{2,4}=[A-Za-z]{3,16}"
+    r"|(?<=[A-Z])[a-z]{2,15}=[a-z]{3,16}[0-9]{2,4})(?![\w=])|[!#$%&*+\-./0-9:?@A-Z^_a-z~]{5,}+={0,2}(?!=))"
 )
 _ENDS = ".:)]}*_,;"
 _WITHIN = 96  # a value without an equals sign is not looked for farther away
@@ -207,10 +212,14 @@ def _is_odd_piece(piece: str) -> bool:
 
 def _may_follow(name: Name, around: str, low: str, end: int) -> bool:
     """Whether a value may stand behind a name: near it, or in one of the next lines if there are any."""
-    if name.sort in _OF_WORDS or low.find("\n", end, end + _BELOW_WITHIN) >= 0 or _HAS_PARTS.search(low):
+    if name.sort in _OF_WORDS or low.find("\n", end, end + _BELOW_WITHIN) >= 0:
         return True
     limit = end + _WITHIN + _LONG_VALUE
-    return _has_made_up(around, low, end, limit) or _A_QUOTATION.search(low, end, limit) is not None
+    return (
+        _has_made_up(around, low, end, limit)
+        or _A_QUOTATION.search(low, end, limit) is not None
+        or _HAS_PARTS.search(low) is not None
+    )
 
 
 _LONG_VALUE = 64
@@ -280,16 +289,21 @@ def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[
 
 def _of_name_before(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[Found, ...]:
     """Find the value behind a name, what it was before, and others like it."""
-    start, end = called
+    end = called[1]
+    has_parts = name.sort in _OF_WORDS or _HAS_PARTS.search(low)
+    if not has_parts:
+        assigned = _span(_ASSIGNED.match(low, end), around)
+        if assigned and _is_secret(name, around, assigned, has_sign=True):
+            return ((*assigned, name.kind), *_others(name, around, low, assigned[1]))
     over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
     leads = list(_LEADS.finditer(low, end, over.start() if over else end + _WITHIN))
-    has_parts = name.sort in _OF_WORDS or _HAS_PARTS.search(low)
     first = _in_parts(name, around, low, end, leads) if has_parts else None
-    first = first or _value_of(name, around, low, (start, end), leads)
+    first = first or _directly_behind(name, around, low, called)
+    led_to = _led_to(name, around, low, leads, end)
+    first = first or led_to or _farther_away(name, around, low, called)
     if first is None:
         return ()
-    led_to = _led_to(name, around, low, leads, end) or first
-    before = [(*led_to, name.kind)] if led_to[1] <= first[0] else []  # `changed from … to …`
+    before = [(*led_to, name.kind)] if led_to and led_to[1] <= first[0] else []  # `changed from … to …`
     return (*before, (*first, name.kind), *_others(name, around, low, first[1]))
 
 
@@ -309,7 +323,26 @@ def _of_login(name: Name, around: str, low: str, end: int) -> tuple[Found, ...]:
     for given in _QUOTED_ARGUMENT.finditer(around, call.start(1), call.end(1)) if call else ():
         if is_made_up(given[1]):
             return ((*given.span(1), name.kind),)
-    return ()
+    return _led_to_by_login(name, around, low, end)
+
+
+# `our shared login (…) uses …`, `für den Zugang nimmst du …`: what nobody would say, and no name of somebody.
+_LOGIN_LEADS = pattern(
+    r"(?:[^\r\n.!?;]|\.(?=[a-z])){0,64}?"
+    r"(?: (?:is|was|uses|ist|lautet|est|c'est|es|era|nimmst du|brauchst du|use)(?: now| jetzt)?[ :]|: ?)"
+    + _VALUE
+)
+_OPENS = ("login", "log in", "sign in", "zugang", "acces")
+_SIGN_OF_PASSWORD = pattern(r"[!?#$%&*]")
+
+
+def _led_to_by_login(name: Name, around: str, low: str, end: int) -> tuple[Found, ...]:
+    if name.anchor not in _OPENS:
+        return ()
+    span = _span(_LOGIN_LEADS.match(low, end), around)
+    given = around[span[0] : span[1]] if span else ""
+    is_one = is_odd(given) or (is_made_up(given) and _SIGN_OF_PASSWORD.search(given) is not None)
+    return ((*span, name.kind),) if span and is_one and not is_known_mix(given) else ()
 
 
 _TO_PARTS = tuple(
@@ -363,9 +396,8 @@ def _in_parts(
     return None
 
 
-def _value_of(
-    name: Name, around: str, low: str, called: tuple[int, int], leads: list[re.Match[str]]
-) -> tuple[int, int] | None:
+def _directly_behind(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[int, int] | None:
+    """A value that a sign, a field or a flag gives to the name."""
     start, end = called
     ways = [_ASSIGNED, _IN_FIELD]
     if low.startswith(_DIRECTIVES, start) or (
@@ -378,9 +410,12 @@ def _value_of(
         span = _span(way.match(low, end), around)
         if span and _is_secret(name, around, span, has_sign=way is _ASSIGNED):
             return span
-    span = _led_to(name, around, low, leads, end)
-    if span:
-        return span
+    return None
+
+
+def _farther_away(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[int, int] | None:
+    """A value beside the name, below it, in an answer, or before it."""
+    start, end = called
     is_over = low.find("\n", end, end + _BELOW_WITHIN) < 0
     for way in (_ADJACENT,) if is_over else (_ADJACENT, _FOUND_BELOW, _ANSWERED, _REPLIED):
         span = _span(way.match(low, end), around)
@@ -605,7 +640,7 @@ _ABOVE = pattern(r"""(?:^|\n)[ \t>*•-]{0,6}["'`]{0,3}([^\s"'`]{6,}+)["'`]{0,3}
 _IS_BELOW = pattern(rf"[ \t^↑(\[*_>-]{{0,8}}(?:{_WORD} ){{0,4}}")
 _CLOSE_BELOW = 24
 _ALONE_BELOW = pattern(
-    r"""[^\r\n]{0,64}+(?:\r?\n[ \t>]*+(?:`{3}[a-z]{0,12}|[=~-]{2,80}+)?){1,4}+(?:[-*•] )?["'`*]{0,3}([^\s"'`,;|]{8,}+)["'`*]{0,3}[ \t]*+(?=[\r\n]|$)"""  # noqa: E501
+    r"""[^\r\n]{0,64}+(?:\r?\n[A-Za-z][A-Za-z ,.!:']{1,20}+(?=\r?\n))?(?:\r?\n[ \t>]*+(?:`{3}[a-z]{0,12}|[=~-]{2,80}+)?){1,4}+(?:[-*•] )?["'`*]{0,3}([^\s"'`,;|]{8,}+)["'`*]{0,3}[ \t]*+(?=[\r\n]|$)"""  # noqa: E501
 )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from binascii import a2b_base64
 from collections.abc import Iterator, Mapping
-from functools import cache
 from itertools import chain
 
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import MULTILINE, pattern
 from plainmind.base.value import value
 from plainmind.redaction.findings import Found
 from plainmind.redaction.page import Page
 from plainmind.redaction.plausible import is_known_mix, is_made_up, is_password, is_random, is_stand_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 # --- addresses: `postgres://user:password@host` ---
 
@@ -155,20 +157,20 @@ _FLAGS = (
     _Flag((" -X",), pattern(f" -X {_ARGUMENT}"), pattern("snmp"), is_sure=False),
     _Flag((" -c",), pattern(f" -c {_ARGUMENT}"), pattern("snmp"), is_sure=False),
     _Flag((" -k",), pattern(f" -k {_ARGUMENT}"), pattern("openssl"), is_sure=False),
-    _Flag((" -p",), pattern(f" -p {_ARGUMENT}"), pattern("security unlock|ncftp|rdesktop"), is_sure=False),
+    _Flag((" -p",), pattern(f" -p {_ARGUMENT}"), pattern("security unlock|ncftp|rdesktop|useradd|usermod"), is_sure=False),  # noqa: E501
     _Flag((" -t",), pattern(f" -t {_ARGUMENT}"), pattern("auth|login|token"), is_sure=False),
     _Flag((" -u",), pattern(r" -u [^\s,]{1,64},([^\s\"']{4,128}+)"), pattern("ftp"), is_sure=False),
     _Flag((" /p",), pattern(f" /p:{_ARGUMENT}"), pattern("rdp")),
 )  # fmt: skip
 # The beginning of each of them.
-_A_FLAG = pattern(" -(?:[uaUpPwAXckt]|-(?:user|auth|proxy-user|login))")
+_A_FLAG = pattern("-(?<= -)(?:[uaUpPwAXckt]|-(?:user|auth|proxy-user|login))")
 _AT_END_OF_HOST = "|".join(
     rf"(?<=\.{ending}:)" for ending in ("com", "org", "net", "io", "de", "fr", "lan", "local")
 )
-# By a part of the keyword.
+# By what is a part of the keyword in lower case.
 _FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     # `host:port:database:user:password`, as libpq keeps them.
-    ":5432:": ((":5432:", pattern(r":5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,256}+)$", re.MULTILINE)),),
+    ":5432:": ((":5432:", pattern(r":5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,256}+)$", MULTILINE)),),
     # The same with other ports, of four fields or five; and `host:port user:password`.
     ":": (
         (":", pattern(r":(?:[0-9]{2,5}|\*):[^\s:]{1,64}:(?:[^\s:]{1,64}:)?([^\s:\"',]{6,128}+)(?=\s|$)")),
@@ -176,7 +178,7 @@ _FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
         (":", pattern(r":[0-9]{2,5}[ \t]{1,4}[A-Za-z0-9_.@+-]{1,64}:([^\s:/]{6,128}+)(?=\s|$)")),
     ),
     ":thin:": ((":thin:", pattern(r":thin:[A-Za-z0-9_]{1,64}/([^\s@\"'/]{4,128}+)@")),),
-    "WIFI:": (("WIFI:", pattern(r"WIFI:(?:[A-OQ-Z]:[^\s;]{0,64};){0,4}P:([^\s;]{4,64}+);")),),
+    "wifi:": (("WIFI:", pattern(r"WIFI:(?:[A-OQ-Z]:[^\s;]{0,64};){0,4}P:([^\s;]{4,64}+);")),),
     "passwd": (
         ("chpasswd", pattern(r""":([^\s"':]{4,256}+)["']?[ ]?\|[ ]?(?:sudo )?chpasswd""")),
         (
@@ -193,7 +195,7 @@ _FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
         ),
         ("net user", pattern(r"net user [^\s]{1,64} ([^\s/*]{4,128}+)")),
     ),
-    "sudo -S": (("sudo -S", pattern(r"""echo ["']?([^\s"'|]{4,128}+)["']?[ ]?\|[ ]?sudo -S""")),),
+    "sudo -s": (("sudo -S", pattern(r"""echo ["']?([^\s"'|]{4,128}+)["']?[ ]?\|[ ]?sudo -S""")),),
 }
 
 
@@ -226,18 +228,16 @@ def passwords_before_hosts(page: Page) -> Iterator[Found]:
     text = page.text
     if "@" not in text:
         return
-    is_secret = cache(is_made_up)
-    is_likely = cache(_is_bare_password)
     for found in _BEHIND_MAIL.finditer(text):
-        if is_secret(found[1].rstrip(".)")):
+        if is_made_up(found[1].rstrip(".)")):
             yield found.start(1), found.start(1) + len(found[1].rstrip(".)")), "password"
     for found in _BEHIND_HOST.finditer(text):
         given = found[1].rstrip(".:")
-        if is_secret(given) and not is_known_mix(given):
+        if is_made_up(given) and not is_known_mix(given):
             yield found.start(1), found.start(1) + len(given), "password"
     for found in _AT_HOST.finditer(text):
         is_host = found[3] or "." not in found[2] or _ADDRESS.match(found[2])
-        if (is_likely if is_host else is_secret)(found[1]) and not _VERSION.match(found[2]):
+        if (_is_bare_password if is_host else is_made_up)(found[1]) and not _VERSION.match(found[2]):
             user = _USER.search(text, max(0, found.start() - 40), found.start())
             if user is not None and user[0].lower() not in _LABELS:
                 yield *found.span(1), "password"
@@ -249,9 +249,9 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
     begun = _flags_in(page)
     for flag in _FLAGS if begun else ():
         yield from _behind(flag, text, begun)
-    for keyword, expression in (one for sign, some in _FILES.items() if sign in text for one in some):
+    for keyword, expression in (one for word, some in _FILES.items() if page.has(word) for one in some):
         if keyword in text:
-            is_secret = cache(is_made_up if keyword == ":" else _is_password)
+            is_secret = is_made_up if keyword == ":" else _is_password
             for found in expression.finditer(text):
                 group = found.lastindex
                 assert group is not None
@@ -264,7 +264,7 @@ def _flags_in(page: Page) -> Mapping[str, list[int]]:
     text = page.text
     begun: dict[str, list[int]] = {}
     for found in _A_FLAG.finditer(text) if " -" in text else ():
-        begun.setdefault(found[0][:3], []).append(found.start())
+        begun.setdefault(f" {found[0][:2]}", []).append(found.start() - 1)
     if " /p:" in text:
         begun[" /p"] = [found.start() for found in _SLASH_P.finditer(text)]
     return begun
@@ -285,9 +285,7 @@ def _given_to(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterato
 
 
 def _behind(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterator[Found]:
-    is_secret = cache(
-        _is_password if flag.is_sure else is_made_up
-    )  # what stands behind a flag once often stands there again
+    is_secret = _is_password if flag.is_sure else is_made_up
     called_until = looked_at = 0
     is_called: dict[str, bool] = {}  # by what stands between two flags, which often is the same
     for found in _given_to(flag, text, begun):
@@ -329,4 +327,4 @@ def _is_password(given: str) -> bool:
 
 
 # One of these is in a text that has something for the rules above.
-KEYWORDS = ("cookie", *(keyword for _, keyword, _, _ in _SCHEMES))
+KEYWORDS = ("cookie", *(keyword for _, keyword, _, _ in _SCHEMES), *(word for word in _FILES if word != ":"))

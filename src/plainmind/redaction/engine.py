@@ -26,7 +26,7 @@ from plainmind.redaction.findings import Finding, Found, Marks, Redacted, marks_
 from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named
 from plainmind.redaction.page import Page
 from plainmind.redaction.pins import plain_words_in
-from plainmind.redaction.plausible import is_random, is_stand_in
+from plainmind.redaction.plausible import forget_values, is_random, is_stand_in
 from plainmind.redaction.tokens import private_keys_in, secrets_of_aws_in, shapes_in, tokens_in
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 # What these rules hide is not what those of an earlier version hid: copies that are kept must be made anew.
-RULES_VERSION = 8
+RULES_VERSION = 9
 
 _LEAST_SECRET_NAME = 16
 
@@ -127,6 +127,7 @@ class Redactor:
             plain_words_in(page),
         )
         found = _with_next_lines(page.text, settle(scans, ()))
+        forget_values()
         if page.text == text:
             return found
         found = [(page.place_of(start), page.end_of(end), kind) for start, end, kind in found]

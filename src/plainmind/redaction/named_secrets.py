@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from plainmind.base.lazy import pattern
-from plainmind.redaction.anchors import Part, is_name_of_something, parts_of
+from plainmind.redaction.anchors import NamesBefore, Part, is_name_of_something, parts_of
 from plainmind.redaction.around_names import (
     AT_THE_EDGE,
     CELLS,
@@ -60,12 +60,16 @@ class _Search:
         self._headings_left = _MOST_HEADINGS
         self._judged: dict[tuple[str, str], Verdict] = {}
         self._known: dict[str, Found | None] = {}
+        self._names_before = NamesBefore(page)
 
     def secrets_in(self, part: Part) -> Iterator[Found]:
         """Report what the names in a part of the text are the names of."""
         page, low = self._page, self._page.low
         inside = passed = next_value = 0  # from where to where the last secret goes that was found
         is_long = len(low) > _LONG_TEXT
+        if part.is_crowded or self._left <= 0:
+            yield from self._assigned_in(part, part.start)
+            return
         for at, anchor in part.places:
             if self._left <= 0:
                 yield from self._assigned_in(part, max(at, passed))
@@ -80,8 +84,6 @@ class _Search:
                 for found in self._around(anchor, at):
                     yield found
                     inside, passed = found[:2]
-        if part.is_crowded:
-            yield from self._assigned_in(part, part.start)
 
     def _assigned_in(self, part: Part, start: int) -> Iterator[Found]:
         """Report the values that a sign assigns to a name: all that is looked for when time is short."""
@@ -97,7 +99,7 @@ class _Search:
             ]  # of the first characters none, which is right
             found = known.get(piece, _NOT_KNOWN)
             if found is _NOT_KNOWN:
-                found = self._behind_name(part, at)
+                found = self._behind_name(at)
                 left -= found is None
                 if found is not None:
                     found = (found[0] - at, found[1] - at, found[2])
@@ -110,9 +112,9 @@ class _Search:
             elif not left:
                 return
 
-    def _behind_name(self, part: Part, sign: int) -> Found | None:
+    def _behind_name(self, sign: int) -> Found | None:
         text, low = self._page.text, self._page.low
-        for at, anchor in part.words_before(sign):
+        for at, anchor in self._names_before.find(sign):
             found = value_behind(anchor.names, text, low, at)
             if found is not None:
                 return found
@@ -155,7 +157,7 @@ _SHORTLY_BEFORE, _SHORTLY_AFTER = 48, 64
 _NOT_KNOWN: Found = (0, 0, "")
 # A sign that assigns, and behind it something in quotation marks or with a digit or a sign in it.
 _SIGN = pattern(
-    r"""[:=>|,(\t→](?<![:=>|,(\t→].)[:=>|,(\[{\\ *]{0,12}+[^\s0-9!#$%&*^~"'`]{0,24}+[0-9!#$%&*^~"'`]"""
+    r"""[:=>|,(\t→](?<![:=>|,(\t→].)[:=>|,(\[{\\ *]{0,12}+(?=[^\s]{4})[^\s0-9!#$%&*^~"'`]{0,24}+[0-9!#$%&*^~"'`]"""
 )
 _MOST_SIGNS = 128
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 # Everything here is in lower case and without accents, as `Page` gives it.
 
@@ -65,7 +67,7 @@ NAMES: tuple[Name, ...] = (
     _name(PASSWORD, "p@ss", rf"p@ss(?:w[o0*]r[dt]|wd)?{_OVER}"),
     _name(PASSWORD, "p*ss", rf"p\*ssw[o0*]r[dt]{_OVER}"),
     *(
-        _name(PASSWORD, f"p{joint}a{joint}s{joint}s", re.escape(joint.join("password")) + _OVER)
+        _name(PASSWORD, f"p{joint}a{joint}s{joint}s", f"\\{joint}".join("password") + _OVER)
         for joint in (" ", ".", "-", "_", "*")
     ),
     _name(PASSWORD, "authtok", rf"authtok{_OVER}"),
@@ -129,6 +131,15 @@ NAMES: tuple[Name, ...] = (
     ),
     _name(DOUBTFUL, "acces", rf"access codes?{_OVER}|(?<=code d')acces{_OVER}"),
     _name(DOUBTFUL, "unlock code", rf"{_ALONE}unlock codes?{_OVER}"),
+    _name(PIN, "unlock code", rf"{_ALONE}unlock codes?{_OVER}", "pin"),
+    _name(PIN, "entsperr", rf"entsperr(?:code|pin|zahl)s?{_OVER}", "pin"),
+    _name(PIN, "verrouillage", rf"code de (?:de)?verrouillage{_OVER}|verrouillage{_OVER}", "pin"),
+    _name(PIN, "desbloqueo", rf"desbloqueo{_OVER}", "pin"),
+    *(
+        _name(DOUBTFUL, f"{what}word", rf"{_ALONE}{what}words?{_OVER}")
+        for what in ("safe ", "code ", "magic ")
+    ),
+    _name(DOUBTFUL, "losungswort", rf"losungswort{_OVER}"),
     _name(LOGIN, "conne", r"connect(?:ion|er|e-toi)?(?![a-z])|connexion"),
     _name(LOGIN, "acces", rf"acces(?:os?|s)?{_OVER}"),
     _name(LOGIN, "identif", "identifiants"),
@@ -180,7 +191,7 @@ _X = r"""["'`]?([^\s"'`<>|;,]{4,128}+)"""
 _NO_HOST = _X.replace(";,]", ";,@]")
 _IS_USED = "(?: (?:is|was|it's|it is|uses?|ist|c'est|est|es)(?: (?:now|still|again))?:? )"
 # Between who somebody is and what opens.
-_THEN = "| / |\\t|\\)[ ]?: | = | [-–—→] |, (?:then )?| (?:with|using|mit|avec|con) "
+_THEN = "| / |\\t|\\)[ ]?: | = | [-–—→] |, (?:and )?(?:then )?| (?:with|using|mit|avec|con) "
 _FLAG = "".join(f"|(?<=-[a-z]{{{length}}})" for length in range(2, 9))[1:]
 _FORMS: tuple[Name, ...] = (
     _name(FORM, "auth", rf"(?:(?<=cli )|(?<=> )|(?<=^)|(?<=\n))auth (?:[a-z0-9_.-]{{1,32}} )?{_X}"),
@@ -236,6 +247,11 @@ _FORMS: tuple[Name, ...] = (
     _name(FORM, "admin", rf"(?:(?<![\w/.@-]))admin(?:istrator)?(?:(?:'s)?{_IS_USED}|[ ]?:[ ]?{_THEN}){_NO_HOST}"),
     _name(FORM, "root", rf"(?:(?<![\w/.@-]))root(?:(?:'s)?{_IS_USED}|[ ]?:[ ]?{_THEN}){_NO_HOST}"),
     _name(FORM, "login", rf"login (?:(?:admin|root|user)|(?:with|using)) {_X}"),
+    _name(FORM, "login", rf"(?:(?<=vault )|(?<=hf )|(?<=fly ))login (?:-?-?token[ =])?{_X}"),
+    _name(FORM, "asks", rf"asks?(?: for [a-z ]{{1,16}})?, (?:you )?(?:answer|type|enter|say|give it)(?: with)? {_X}"),
+    _name(FORM, "fragt", rf"fragt, (?:antworte|tippe|gib|sag)(?: mit)? {_X}"),
+    _name(FORM, '"p"', r""""p"[ ]?[:=][ ]?"([^"\s]{4,128}+)"""),
+    _name(FORM, "'p'", r"""'p'[ ]?[:=][ ]?'([^'\s]{4,128}+)"""),
     _name(FORM, "logged in", rf"logged in(?: as [^\s]{{1,40}})? (?:with|using) {_X}"),
     _name(FORM, "log in", rf"log in(?: as [^\s]{{1,40}})? (?:with|using) {_X}"),
     _name(FORM, "sign", rf"sign(?:ed)? in(?: as [^\s]{{1,40}})? (?:with|using) {_X}"),

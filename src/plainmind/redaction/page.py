@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
+from functools import cache
 from itertools import accumulate
 
 from plainmind.base.lazy import pattern
 from plainmind.redaction.findings import without_marks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+    from plainmind.redaction.anchors import Part
 
 # What is left out of the text that the rules read. All such signs become this one first, which keeps every place.
 _NOTHING = "\u200b"
@@ -31,9 +39,9 @@ class Page:
         "_stretches",
         "_values",
         "absent",
-        "hits",
         "odd_signs",
         "original",
+        "parts",
         "text",
     )
 
@@ -51,13 +59,13 @@ class Page:
         self._has_digits: bool | None = None
         self._values: bytearray | None = None
         self._long_words: str | None = None
-        # Words that are found by part, none for a part that has too many; and those that are not in the text for sure.
-        self.hits: list[list[tuple[int, int]] | None] | None = None
+        # When the text was looked through: its parts, and the words that are not in it for sure.
+        self.parts: list[Part] | None = None
         self.absent: frozenset[str] | None = None
 
     def has(self, word: str) -> bool:
-        """Whether one of the words with which rules begin is in the text in any case, or may be."""
-        return word in self.narrow if self.absent is None else word not in self.absent
+        """Whether one of the words with which rules begin is in the text in any case."""
+        return (self.absent is None or word not in self.absent) and word in self.narrow
 
     def place_of(self, at: int) -> int:
         """Say where a character of `text` stands in the original."""
@@ -130,8 +138,8 @@ class Page:
 
 
 def _plain_signs() -> dict[str, str]:
-    """Make the table of signs that are read as another one."""
-    plain = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}  # as wide as a Chinese one
+    """Make the table of single signs that are read as another one."""
+    plain: dict[str, str] = {}
     for instead, signs in (
         (" ", "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"),
         ('"', "“”„‟«»「」『』〝〞"),
@@ -149,17 +157,37 @@ def _plain_signs() -> dict[str, str]:
         (_NOTHING, "\u00ad\u034f\u061c\u180e\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"),
     ):  # fmt: skip
         plain |= dict.fromkeys(signs, instead)
-    # Letters and digits of mathematics, in one style after the other.
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-    plain |= {chr(0x1D400 + at): letters[at % 52] for at in range(676)}
-    plain |= {chr(0x1D7CE + at): "0123456789"[at % 10] for at in range(50)}
-    # Marks of direction, marks that choose a variant, and accents that stand behind their letter.
-    for first, last in ((0x202A, 0x202E), (0x2066, 0x206F), (0xFE00, 0xFE0F), (0x0300, 0x036F)):
-        plain |= {chr(code): _NOTHING for code in range(first, last + 1)}
     return plain
 
 
 _PLAIN = _plain_signs()
+_LETTERS_IN_ORDER = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+@cache
+def _read_otherwise() -> frozenset[str]:
+    ranges = ((0xFF01, 0xFF5E), (0x1D400, 0x1D6A3), (0x1D7CE, 0x1D7FF), *_RANGES_OF_NOTHING)
+    return frozenset(_PLAIN).union(*(map(chr, range(first, last + 1)) for first, last in ranges))
+
+
+@cache
+def _as_plain(sign: str) -> str:
+    """Say what one of these signs is read as."""
+    code = ord(sign)
+    if 0xFF01 <= code < 0xFF5F:  # as wide as a Chinese one
+        return chr(code - 0xFEE0)
+    if 0x1D400 <= code < 0x1D6A4:  # letters of mathematics, in one style after the other
+        return _LETTERS_IN_ORDER[(code - 0x1D400) % 52]
+    if 0x1D7CE <= code < 0x1D800:  # and its digits
+        return "0123456789"[(code - 0x1D7CE) % 10]
+    for first, last in _RANGES_OF_NOTHING:
+        if first <= code <= last:
+            return _NOTHING
+    return _PLAIN[sign]
+
+
+# Marks of direction, marks that choose a variant, and accents that stand behind their letter.
+_RANGES_OF_NOTHING = ((0x202A, 0x202E), (0x2066, 0x206F), (0xFE00, 0xFE0F), (0x0300, 0x036F))
 # A backslash before one of these says that the sign means itself, in Markdown, JSON or a shell.
 _ESCAPES = {f"\\{sign}": f"{_NOTHING}{sign}" for sign in "_-*.~+#!$&@=/:|<>()[]{}%^,;? "}
 _ESCAPES |= {
@@ -176,14 +204,20 @@ _ESCAPES |= {
     for form in (f"\\u00{code}", f"\\u00{code.upper()}")
 }
 _ENTITIES = {
-    entity: sign + _NOTHING * (len(entity) - 1)
-    for entity, sign in (
-        ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", " "),
-        ("&colon;", ":"), ("&equals;", "="),
-        *((f"&#{code};", chr(code)) for code in range(32, 127)),
-        *((f"&#{x}{code:{form}};", chr(code)) for code in range(32, 127) for x in "xX" for form in "xX"),
-    )
+    "quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "colon": ":", "equals": "=",
 }  # fmt: skip
+
+
+def _entity(found: re.Match[str]) -> str:
+    """The sign that an entity of HTML stands for, at its place."""
+    name = found[0][1:-1]
+    if name[0] == "#":
+        sign = chr(int(name[2:], 16) if name[1] in "xX" else int(name[1:]))
+    else:
+        sign = _ENTITIES[name]
+    return sign + _NOTHING * (len(name) + 1)
+
+
 _IN_ADDRESSES = {
     form: sign + _NOTHING * 2
     for code, sign in (
@@ -199,43 +233,54 @@ _IN_ADDRESSES = {
     for form in (f"%{code}", f"%{code.upper()}")
 }
 # By the sign with which all of them begin.
-_WRITTEN_OTHERWISE = {
-    "\\": (_ESCAPES, pattern(r"\\(?:[_\-*.~+#!$&@=/:|<>()\[\]{}%^,;? ]|u00(?:2[267]|3[acdeACDE]))")),
+_WRITTEN_OTHERWISE: Mapping[str, tuple[re.Pattern[str], Mapping[str, str] | None]] = {
+    "\\": (pattern(r"\\(?:[_\-*.~+#!$&@=/:|<>()\[\]{}%^,;? ]|u00(?:2[267]|3[acdeACDE]))"), _ESCAPES),
     "&": (
-        _ENTITIES,
         pattern(
             r"&(?:quot|apos|amp|lt|gt|nbsp|colon|equals|#(?:3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6]|[xX](?:[2-6][0-9a-fA-F]|7[0-9a-eA-E])));"
         ),
+        None,
     ),
-    "%": (_IN_ADDRESSES, pattern(r"%(?:2[0267]|3[adAD]|7[bdBD])")),
+    "%": (pattern(r"%(?:2[0267]|3[adAD]|7[bdBD])"), _IN_ADDRESSES),
 }
 _FEW = 64  # one in so many characters
-_MANY_FORMS = 64
+_MANY_SIGNS = 24  # more different ones are quicker to replace all at once
 # Cyrillic letters that look like others, in a word that has both.
 _LOOK_ALIKE = "авеорсухіѕјАВЕОРСУХІЅЈ"
 _AS_LATIN = str.maketrans(_LOOK_ALIKE, "abeopcyxisjABEOPCYXISJ")
-_OF_TWO_SCRIPTS = pattern(
-    rf"(?<![A-Za-z{_LOOK_ALIKE}])(?=[A-Za-z]{{0,16}}[{_LOOK_ALIKE}])(?=[{_LOOK_ALIKE}]{{0,16}}[A-Za-z])[A-Za-z{_LOOK_ALIKE}]{{4,}}+"
+_BESIDE_LATIN = pattern(
+    rf"[{_LOOK_ALIKE}](?:(?<=[A-Za-z].)[{_LOOK_ALIKE}]{{0,16}}+|[{_LOOK_ALIKE}]{{0,16}}+(?=[A-Za-z]))"
 )
 
 
 def _as_plain_signs(text: str, odd: frozenset[str]) -> str:
     """Write the text in signs that the rules know, each at its place; what is to be left out becomes one sign."""
-    for sign in odd & _PLAIN.keys():
-        text = text.replace(sign, _PLAIN[sign])
-    if not odd.isdisjoint(_LOOK_ALIKE):
-        text = _OF_TWO_SCRIPTS.sub(lambda word: word[0].translate(_AS_LATIN), text)
-    for opening, (meanings, expression) in _WRITTEN_OTHERWISE.items():
+    text = _with_known_signs(text, odd) if odd else text
+    for opening, (expression, meanings) in _WRITTEN_OTHERWISE.items():
         count = text.count(opening)
         if not count or not expression.search(text):
             continue
-        if count * _FEW < len(text) or len(meanings) > _MANY_FORMS:
+        if meanings is None:
+            text = expression.sub(_entity, text)
+        elif count * _FEW < len(text):
             text = expression.sub(lambda found, known=meanings: known[found[0]], text)  # type: ignore[misc]
         else:  # so many that it is quicker to look for each in turn
             for written, meant in meanings.items():
                 text = text.replace(written, meant)
     if " + " in text:  # a text that a program puts together
         text = text.replace('" + "', _NOTHING * 5).replace("' + '", _NOTHING * 5)
+    return text
+
+
+def _with_known_signs(text: str, odd: frozenset[str]) -> str:
+    plain = {sign: _as_plain(sign) for sign in odd & _read_otherwise()}
+    if len(plain) > _MANY_SIGNS:
+        text = text.translate({ord(sign): meant for sign, meant in plain.items()})
+    else:
+        for sign, meant in plain.items():
+            text = text.replace(sign, meant)
+    if not odd.isdisjoint(_LOOK_ALIKE):
+        text = _BESIDE_LATIN.sub(lambda some: some[0].translate(_AS_LATIN), text)
     return text
 
 
@@ -246,8 +291,14 @@ def _odd_signs_of(text: str) -> frozenset[str]:
 
 
 def forms_of(sign: str) -> set[str]:
-    """Every sign that is read as this one, in lower case."""
-    return {sign, sign.upper(), *(form for form, plain in _PLAIN.items() if plain.lower() == sign)}
+    """Every sign that is read as this one, in lower case; of those that are not ASCII themselves."""
+    return {sign, sign.upper(), *_OTHER_FORMS.get(sign, ())}
+
+
+_OTHER_FORMS: dict[str, list[str]] = {}
+for _form, _plain in _PLAIN.items():
+    if not _plain.isascii():
+        _OTHER_FORMS.setdefault(_plain.lower(), []).append(_form)
 
 
 # --- stretches ---

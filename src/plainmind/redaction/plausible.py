@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from plainmind.base.lazy import pattern
+
+# Several rules ask about the same value, and the same stands around many names; nothing is kept from text to text.
+_MOST_KEPT = 4096
+_once = lru_cache(_MOST_KEPT)
 
 _WORDS = frozenset(
     """
@@ -94,6 +100,9 @@ _LEAST_SCRAMBLED = 8
 _LONG_SCRAMBLED = 12
 _CHANGES_OF_CASE = pattern("[a-z][A-Z]|[A-Z][A-Z][a-z]")
 _LEAST_CHANGES = 3
+_SMALL_LETTERS = pattern("[a-z]{3}")
+_RUNS = pattern("[a-z]++|[A-Z]++")
+_LEAST_RUNS = 4
 _LEAST_DIFFERENT_LETTERS = 5
 _CAMEL = pattern("(?:[A-Z]?[a-z]{2,32}+|[A-Z]{1,6}(?=[A-Z][a-z]|$)){1,16}+")
 _LEAST_WORDS, _MOST_WORDS = 4, 24
@@ -137,6 +146,7 @@ _SORTS = bytes(
 ).ljust(256)
 
 
+@_once
 def is_password(value: str, *, is_quoted: bool) -> bool:  # noqa: PLR0911
     """Whether a person chose this as a password: short is enough, but a bare word is a word."""
     if len(value) < _LEAST_PASSWORD or " " in value or value.startswith("@"):
@@ -145,7 +155,9 @@ def is_password(value: str, *, is_quoted: bool) -> bool:  # noqa: PLR0911
         return False
     if is_quoted and not _WESTERN.search(value):
         return False
-    if not value.isalnum() and (_is_code(value) or _DOTTED_NAME.match(value)):
+    if not value.isalnum() and (
+        _is_code(value) or (_DOTTED_NAME.match(value) and not _TWO_WORDS.fullmatch(value))
+    ):
         return False
     if is_stand_in(value) or _NAME.match(value):
         return False
@@ -159,6 +171,7 @@ def is_password(value: str, *, is_quoted: bool) -> bool:  # noqa: PLR0911
     return not _NUMBERED.match(value)
 
 
+@_once
 def is_scrambled(value: str) -> bool:
     """Whether letters follow each other as in no word of a European language, or change case all the time."""
     if len(value) < _LEAST_SCRAMBLED or not value.isascii() or not value.isalpha():
@@ -168,8 +181,12 @@ def is_scrambled(value: str) -> bool:
         return False
     rare = len(_RARE_PAIR.findall(low))
     is_mixed = not (value.islower() or value.isupper())
-    if is_mixed and len(_CHANGES_OF_CASE.findall(value)) >= _LEAST_CHANGES and not _CAMEL.fullmatch(value):
-        return rare > 0
+    if is_mixed and not _CAMEL.fullmatch(value):
+        # `pCSRTPLXxD`: capitals here and there, and never three small letters in a row.
+        if not _SMALL_LETTERS.search(value) and len(_RUNS.findall(value)) >= _LEAST_RUNS:
+            return True
+        if len(_CHANGES_OF_CASE.findall(value)) >= _LEAST_CHANGES:
+            return rare > 0
     if len(value) < _LONG_SCRAMBLED:
         return rare * 2 >= len(value)
     return rare * 5 >= len(value) or len(_USUAL_PAIR.findall(low)) * 20 < len(value) * 9
@@ -190,6 +207,7 @@ def is_dashed_phrase(value: str) -> bool:
     return _DASHED_WORDS.fullmatch(value) is not None
 
 
+@_once
 def is_grouped(value: str) -> bool:
     """Whether this is cut into groups so that people can copy it: `abcd efgh ijkl mnop`, `K3J9-X2MF-8QWE`."""
     if not _GROUPS.fullmatch(value):
@@ -198,6 +216,7 @@ def is_grouped(value: str) -> bool:
     return is_scrambled(joined) if joined.isalpha() else _turns(_sorts(joined)) > 1 or joined.isdecimal()
 
 
+@_once
 def is_made_up(value: str, **_: bool) -> bool:
     """Whether this is a password when it stands behind a name that may mean something else: `hunter22`."""
     if len(value) < _LEAST_MADE_UP or not value.isascii():
@@ -216,6 +235,7 @@ def is_known_mix(value: str) -> bool:
     return _KNOWN_MIX.fullmatch(value) is not None or _ACRONYM.fullmatch(value) is not None
 
 
+@_once
 def is_odd(value: str) -> bool:  # noqa: PLR0911
     """Whether nobody would say this, so that a name somewhere near is enough: `Tr0ub4dor&3`, `kX9-mQ2-vT7`."""
     if len(value) < _LEAST_ODD or not value.isascii() or not is_password(value, is_quoted=False):
@@ -236,6 +256,7 @@ def is_odd(value: str) -> bool:  # noqa: PLR0911
     return any(_turns(_sorts(part)) > 1 and not _KNOWN_MIX.fullmatch(part) for part in _PARTS.findall(value))
 
 
+@_once
 def is_key(value: str, **_: bool) -> bool:
     """Whether a machine made this, and it is no path or address."""
     if len(value) >= _LEAST_LETTERS and (is_scrambled(value) or is_grouped(value)):
@@ -250,6 +271,7 @@ def is_key(value: str, **_: bool) -> bool:
     )
 
 
+@_once
 def is_random(value: str) -> bool:
     """Whether a machine made this: letters and digits in turns, or letters that change case all the time."""
     if len(value) < _LEAST_KEY or (value.isalpha() and (value.islower() or value.istitle())):
@@ -280,3 +302,9 @@ def _turns(sorts: bytes) -> int:
 
 def _turn_often(sorts: bytes) -> bool:
     return (_turns(sorts) + sorts.count(b"aA") + sorts.count(b"Aa")) * 3 >= len(sorts)
+
+
+def forget_values() -> None:
+    """Drop the values that were asked about: some of them are secrets."""
+    for judged in (is_password, is_made_up, is_scrambled, is_odd, is_key, is_random, is_grouped):
+        judged.cache_clear()

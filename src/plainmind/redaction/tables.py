@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 _LONGEST_HEADING = 1_000
 _MOST_CELLS = 40

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -14,6 +13,7 @@ from plainmind.redaction.plausible import is_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from typing import TypeAlias
 
     # Kind, beginnings, a class of characters, and how many of them at least and at most.
@@ -338,15 +338,14 @@ def shapes_in(page: Page) -> Iterator[Found]:
     words = page.long_words
     shapes = (*_SHAPES, *_STRETCHED_SHAPES) if page.stretches else _SHAPES
     for shape in shapes if words else ():
-        if page.has(shape.keyword.lower()) and shape.keyword in words:
+        if shape.keyword in words:
             for found in shape.expression.finditer(text):
                 yield found.start(1) - shape.before, found.end(1), shape.kind
-    is_card = cache(is_card_number)
     for start, end in _rows_of_digits_in(page) if page.has_digits else ():
         for found in _GROUPS_OF_SIX.finditer(text, start, end):
             yield found.start(), found.end(), "recovery-key"
         for found in _CARD.finditer(text, start, end):
-            if is_card(found[0]):
+            if is_card_number(found[0]):
                 yield found.start(), found.end(), "card"
 
 
