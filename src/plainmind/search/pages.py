@@ -17,6 +17,7 @@ from plainmind.text.terms import (
     DayRange,
     clues,
     document_terms,
+    fold,
     may_be_spaceless,
     mentioned_days,
     normalize,
@@ -97,9 +98,9 @@ class ParsedQuery:
         """Whether a text has one of the identifiers of the question, as written."""
         if not self.exact:
             return False
-        is_plain, folded = text.isascii(), text.lower()
-        found = [clue for term in self.exact for clue in clues(term) if not is_plain or clue in folded]
-        if is_plain and not found:
+        folded = fold(normalize(text))
+        found = [clue for term in self.exact for clue in clues(term) if clue in folded]
+        if not found and (text.isascii() or all(map(str.isascii, self.exact))):
             return False
         return any(
             not self.exact.isdisjoint(word_terms(word))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from operator import add
 
 import Stemmer
@@ -429,6 +430,13 @@ def fold(word: str) -> str:
 
     bare = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
     return unicodedata.normalize("NFC", bare).translate(_UNDECOMPOSED)
+
+
+# The best lines of a search are looked at several times over.
+@lru_cache(maxsize=256)
+def letters_of(line: str) -> str:
+    """The letters of a line, folded: lines that say the same have the same ones."""
+    return "".join(filter(str.isalpha, line)).casefold()
 
 
 def stem(folded: str) -> str:
