@@ -784,10 +784,10 @@ def _with_whole_names(
 ) -> list[float]:
     """What names are worth, and more of it where a name is all that was asked for, or has all of it."""
     worths = [name + (CALLED if id_ in called else 0.0) for name, id_ in zip(named, ids, strict=True)]
-    if not 1 < len(names) <= SHORT_QUESTION:
-        return worths
-    counts = reader.term_counts(names, ids)
-    return [worth + (ALL_NAMED if all(each) else 0.0) for worth, each in zip(worths, counts, strict=True)]
+    some = [at for at, name in enumerate(named) if name] if 1 < len(names) <= SHORT_QUESTION else []
+    for at, counts in zip(some, reader.term_counts(names, [ids[at] for at in some]), strict=True):
+        worths[at] += ALL_NAMED if all(counts) else 0.0
+    return worths
 
 
 def _lookups(query: ParsedQuery, reader: IndexReader, where: SearchFilter) -> list[tuple[str, ...]]:
