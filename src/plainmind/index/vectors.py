@@ -347,10 +347,9 @@ def nearest_by_signs(query: Sequence[bytes], parts: Sequence[SignPart], wanted: 
     chosen = sorted(
         _least(totals, absences, wanted, most=most), key=numbers.__getitem__
     )  # among equals the first
-    if len(parts) == 1:
-        return [parts[0].first_id + within[at] for at in chosen]
     ends = list(accumulate(map(len, parts)))
-    return [_id_at(within[at], parts, ends) for at in chosen]
+    offsets = [part.first_id + len(part) - end for part, end in zip(parts, ends, strict=True)]
+    return [position + offsets[bisect_right(ends, position)] for position in map(within.__getitem__, chosen)]
 
 
 def _pooled(
@@ -377,12 +376,6 @@ def _pooled(
 
 def _joined(parts: Sequence[SignPart]) -> Absences:
     return Absences(b"".join(part.absences.flags for part in parts))
-
-
-def _id_at(position: int, parts: Sequence[SignPart], ends: Sequence[int]) -> int:
-    """The id at a position of all parts together."""
-    part = parts[at := bisect_right(ends, position)]
-    return part.first_id + position - ends[at] + len(part)
 
 
 def _lanes(numbers: memoryview) -> int:
