@@ -147,6 +147,7 @@ def word_terms(word: str) -> tuple[str, ...]:
     return _learn(word) if found is None else found
 
 
+@lru_cache(maxsize=256)
 def clues(term: str) -> tuple[str, ...]:
     """Return what to look for: every ASCII word with this term has one of these in it, in lower case.
 
