@@ -77,3 +77,19 @@ def test_counts_are_those_of_the_terms_that_a_chunk_was_filed_under(tmp_path_fac
             own = bm25.occurrences(texts[each.chunk.ordinal])
             assert list(counted) == [own.get(word, 0) for word in WORDS]
     opened.close()
+
+
+def test_frequent_words_are_no_reason_to_load_numpy(store, monkeypatch):
+    put(store, "memory/a.md", "printer gateway", "a printer", "printer and lantern")
+    asked = []
+
+    def note(postings):
+        asked.append(postings)
+        return bm25
+
+    monkeypatch.setattr("plainmind.index.reader.word_arithmetic", note)
+
+    with store.reading() as reader:
+        reader.by_words(["printer", "gateway"], where=EVERYWHERE, limit=1)
+
+    assert asked == [1]  # the one posting of the rarer word

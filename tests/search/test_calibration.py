@@ -93,3 +93,8 @@ def test_a_question_that_names_an_identifier_is_not_answered_by_what_does_not_ha
 )
 def test_what_has_it_in_whatever_spelling_may(exact):
     assert not lacks_identifier(exact, ["`HW-1007` is a blurred picture", "HW 2003 a time-out, with USB"])
+
+
+def test_each_identifier_may_be_in_another_text_in_another_spelling():
+    assert not lacks_identifier({"hw-2003", "quiet_hours"}, ["HW 2003", "nothing", "quiet hours"])
+    assert lacks_identifier({"hw-2003", "quiet_hours"}, ["HW 2003", "nothing", "quiet days"])

@@ -45,7 +45,7 @@ def test_a_text_has_an_exact_token_or_has_not(text, has_one):
 PIECES = [
     *"ab -_./:,'’“”…é",
     *["a828e60", "A828E60", "ERR-4711", "err", "4711", "4,711", "v1.2", "用户", "src/app.py"],
-    "\u200b",
+    *["\u200b", "Ａ８２８ｅ６０", "ÉRR-4711", "e\u0301rr-4711", "ẞ", "ſrc/app.py", "src/æpp.py"],
 ]
 
 
@@ -55,6 +55,14 @@ def test_an_exact_token_is_found_wherever_the_terms_of_a_text_have_it(parts):
     text = "".join(parts)
 
     assert query.has_exact_token(text) == (not query.exact.isdisjoint(document_terms(text)))
+
+
+def test_an_identifier_of_other_letters_is_an_exact_token_too():
+    query = parse("что значит ошибка-17", today=TODAY)
+
+    assert query.has_exact_token("Насос: Ошибка-17, вода")
+    assert not query.has_exact_token("Насос: ошибка-18, вода")
+    assert not query.has_exact_token("the pump: error 17")
 
 
 def test_rare_terms_weigh_more_and_unknown_terms_most():

@@ -303,7 +303,9 @@ class Reader:
             return []
         # Who sees everything may still ask for one source; for others, what is in sight is what is admitted.
         admitted = self._view.admitted(where) if where.scopes == EVERY_SCOPE else sight.parts
-        arithmetic = word_arithmetic(sum(sight.counted[term] for term in weights))
+        # The lighter half is hardly looked through: by then most chunks cannot be among the best any more.
+        heavier = list(weights)[: -(-len(weights) // 2)]
+        arithmetic = word_arithmetic(sum([sight.counted[term] for term in heavier]))
         parts = self._word_parts(admitted, weights)
         if where.only is not None:
             passing = self._passing(where)

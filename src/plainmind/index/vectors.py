@@ -11,7 +11,7 @@ import math
 import struct
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, compress
@@ -160,12 +160,7 @@ def foremost(cosines: memoryview[float], absent: bytes, wanted: int) -> list[int
             high = middle - 1
     if not low:
         return [at for at in range(count) if not absent[at]]
-    is_large = sizes.translate(bytes(low) + b"\1" * (256 - low))
-    found, at = [], is_large.find(1)
-    while at >= 0:
-        found.append(at)
-        at = is_large.find(1, at + 1)
-    return found
+    return _marked(sizes.translate(bytes(low) + b"\1" * (256 - low)))
 
 
 def cosine_score(dot: float) -> float:
@@ -344,14 +339,7 @@ def is_numpy_due(nanoseconds: int) -> bool:
 def nearest_by_signs(query: Sequence[bytes], parts: Sequence[SignPart], wanted: int, pool: int) -> list[int]:
     """The ids of `wanted` vectors whose signs are nearest, nearest first."""
     width = len(query[0])
-    signs = parts[0].signs if len(parts) == 1 else b"".join(part.signs for part in parts)
-    absences = parts[0].absences if len(parts) == 1 else _joined(parts)
-    within: Sequence[int] = range(len(absences.flags))
-    if len(within) - absences.count > pool:
-        (distances,) = sign_distances(query[:1], signs)
-        within = _least(_lanes(distances), absences, pool, most=8 * width)
-        signs = b"".join([signs[at * width : (at + 1) * width] for at in within])
-        absences = Absences(bytes(len(within)))
+    within, signs, absences = _pooled(query, parts, pool)
     first, *others = (_lanes(row) for row in sign_distances(query, signs))
     most = 8 * width * (2 * len(query) - 1)
     totals = len(query) * first + sum(others)
@@ -359,20 +347,35 @@ def nearest_by_signs(query: Sequence[bytes], parts: Sequence[SignPart], wanted: 
     chosen = sorted(
         _least(totals, absences, wanted, most=most), key=numbers.__getitem__
     )  # among equals the first
-    if len(parts) == 1:
-        return [parts[0].first_id + within[at] for at in chosen]
     ends = list(accumulate(map(len, parts)))
-    return [_id_at(within[at], parts, ends) for at in chosen]
+    offsets = [part.first_id + len(part) - end for part, end in zip(parts, ends, strict=True)]
+    return [position + offsets[bisect_right(ends, position)] for position in map(within.__getitem__, chosen)]
+
+
+def _pooled(
+    query: Sequence[bytes], parts: Sequence[SignPart], pool: int
+) -> tuple[Sequence[int], bytes, Absences]:
+    """The positions of those that are compared with all signs of the query, their signs, and which are absent."""
+    width = len(query[0])
+    absences = parts[0].absences if len(parts) == 1 else _joined(parts)
+    everything = range(len(absences.flags))
+    if len(everything) - absences.count <= pool:
+        return everything, b"".join([part.signs for part in parts]), absences
+    # Part by part: the signs of a million take 64 MB, and putting them together as long as comparing them.
+    distances = b"".join([sign_distances(query[:1], part.signs)[0] for part in parts if part.signs])
+    within = _least(_lanes(memoryview(distances).cast("H")), absences, pool, most=8 * width)
+    rows: list[bytes] = []
+    begun = start = 0
+    for part in parts:
+        signs, end = part.signs, start + len(part)
+        ended = bisect_left(within, end, begun)
+        rows += [signs[(at - start) * width : (at - start + 1) * width] for at in within[begun:ended]]
+        begun, start = ended, end
+    return within, b"".join(rows), Absences(bytes(len(within)))
 
 
 def _joined(parts: Sequence[SignPart]) -> Absences:
     return Absences(b"".join(part.absences.flags for part in parts))
-
-
-def _id_at(position: int, parts: Sequence[SignPart], ends: Sequence[int]) -> int:
-    """The id at a position of all parts together."""
-    part = parts[at := bisect_right(ends, position)]
-    return part.first_id + position - ends[at] + len(part)
 
 
 def _lanes(numbers: memoryview) -> int:
@@ -405,13 +408,23 @@ def _least(lanes: int, absences: Absences, wanted: int, most: int) -> list[int]:
     dropped = max(0, most.bit_length() - 8)
     coarse = (lanes >> dropped).to_bytes(2 * count, "little")[0::2]
     level = _level_with(coarse, wanted)
-    near = list(compress(range(count), coarse.translate(b"\1" * (level + 1) + bytes(255 - level))))
+    near = _marked(coarse.translate(b"\1" * (level + 1) + bytes(255 - level)))
     if len(near) == wanted:
         return near
-    last = compress(range(count), coarse.translate(bytes(level) + b"\1" + bytes(255 - level)))
+    last = [at for at in near if coarse[at] == level]
     by_number = sorted(last, key=_numbers(lanes, count).__getitem__)  # among equals the first
     surplus = set(by_number[wanted - len(near) :])
     return [at for at in near if at not in surplus]
+
+
+def _marked(flags: bytes) -> list[int]:
+    """The positions of the bytes that are 1, all others being 0."""
+    found, at = [], -1
+    for gap in map(len, flags.split(b"\1")):
+        at += gap + 1
+        found.append(at)
+    del found[-1]  # is behind them all
+    return found
 
 
 def _level_with(coarse: bytes, wanted: int) -> int:

@@ -88,10 +88,8 @@ def positions_in_question(
     """The positions of those that can be among the foremost, whatever the bonus of each: no others need be fetched."""
     of_talk = ASKED_BONUS + ANSWERED_MALUS if "sessions" in where.sources else 0.0
     swing = day_bonus + of_talk
-    worths = [
-        worth + NAME_WEIGHT * name
-        for worth, name in zip(_worths(keywords, meaning, meaning_weight), named, strict=True)
-    ]
+    own_worths = _worths(keywords, meaning, meaning_weight)
+    worths = [own + NAME_WEIGHT * name for own, name in zip(own_worths, named, strict=True)]
     if len(worths) <= foremost:
         return list(range(len(worths)))
     least = sorted(worths, reverse=True)[foremost - 1]
@@ -536,14 +534,14 @@ class SearchEngine:
             weighed.sort(key=lambda each: -each[0])
         weighed = [each for each in weighed if each[0] >= NOTHING_IN_COMMON]
         hits: list[SearchHit] = []
-        chances = chances_of(query, weighed, asked, stake)
+        is_diverse = self._settings.diversity.enabled
+        most = len(weighed) if is_diverse else most
+        chances = chances_of(query, weighed, asked, stake, max(most, _NEXT))
         older: tuple[CitedLines, ...] = ()
         at = None if query.days else about_the_same(weighed, asked)
         if at is not None:
             older = _selection().put_newer_first(weighed, chances, at, query, today)
-        is_diverse = self._settings.diversity.enabled
-        shown = weighed if is_diverse else weighed[:most]
-        for (worth, exact, snippet), score in zip(shown, chances, strict=False):
+        for (worth, exact, snippet), score in zip(weighed[:most], chances, strict=False):
             best, unit = snippet.best
             chunk = best.ranked.chunk
             hit = SearchHit(
@@ -680,8 +678,9 @@ def chances_of(
     weighed: Sequence[tuple[float, bool, Snippet]],
     asked: QuestionWords,
     stake: Stake,
+    most: int,
 ) -> list[float]:
-    """How likely each snippet answers; none is surer than the one before it."""
+    """How likely each of the first snippets answers; none is surer than the one before it."""
     of_day = stake.day_bonus * stake.share_of_words
     # Words that are like those of the question tell its subject, and not that it is answered.
     own_worths = [worth - snippet.best[0].ranked.likeness for worth, _, snippet in weighed]
@@ -691,7 +690,7 @@ def chances_of(
         for worth, (_, _, snippet) in zip(own_worths, weighed, strict=True)
     ]
     chances: list[float] = []
-    for worth, (_, _, snippet) in zip(worths, weighed, strict=True):
+    for worth, (_, _, snippet) in islice(zip(worths, weighed, strict=True), most):
         best, unit = snippet.best
         own = 0 if best.wording is None else best.wording.own[unit]
         if chances:
@@ -784,10 +783,10 @@ def _with_whole_names(
 ) -> list[float]:
     """What names are worth, and more of it where a name is all that was asked for, or has all of it."""
     worths = [name + (CALLED if id_ in called else 0.0) for name, id_ in zip(named, ids, strict=True)]
-    if not 1 < len(names) <= SHORT_QUESTION:
-        return worths
-    counts = reader.term_counts(names, ids)
-    return [worth + (ALL_NAMED if all(each) else 0.0) for worth, each in zip(worths, counts, strict=True)]
+    some = [at for at, name in enumerate(named) if name] if 1 < len(names) <= SHORT_QUESTION else []
+    for at, counts in zip(some, reader.term_counts(names, [ids[at] for at in some]), strict=True):
+        worths[at] += ALL_NAMED if all(counts) else 0.0
+    return worths
 
 
 def _lookups(query: ParsedQuery, reader: IndexReader, where: SearchFilter) -> list[tuple[str, ...]]:

@@ -17,6 +17,7 @@ from plainmind.text.terms import (
     DayRange,
     clues,
     document_terms,
+    fold,
     may_be_spaceless,
     mentioned_days,
     normalize,
@@ -97,9 +98,9 @@ class ParsedQuery:
         """Whether a text has one of the identifiers of the question, as written."""
         if not self.exact:
             return False
-        is_plain, folded = text.isascii(), text.lower()
-        found = [clue for term in self.exact for clue in clues(term) if not is_plain or clue in folded]
-        if is_plain and not found:
+        folded = fold(normalize(text))
+        found = [clue for term in self.exact for clue in clues(term) if clue in folded]
+        if not found and (text.isascii() or all(map(str.isascii, self.exact))):
             return False
         return any(
             not self.exact.isdisjoint(word_terms(word))
@@ -349,8 +350,6 @@ _TYPOGRAPHY = "“”—–…•·‘„«»\xa0"
 BEYOND_ASCII = pattern(r"[^\0-\x7f]")
 _SPACE = pattern(r"\s")
 _SPEAKER = pattern(r"[\s>*_-]*(\w+)[*_]*\s?[:：]")
-# What divides words, apart from the space and from what `units_of` divides by.
-_WHITESPACE = "\t\x0b\x0c\r\x1c\x1d\x1e\x1f"
 
 
 class Page:
@@ -426,7 +425,7 @@ class Page:
         else:
             beyond = len(text.encode("utf-8", "surrogatepass")) - len(text)
             self.is_foreign = PLAIN_SHARE * beyond > len(text)
-            self.folded = _SPACE.sub(" ", text.replace("İ", "i").lower())
+            self.folded = _with_spaces(text.replace("İ", "i").lower())
 
     def places_in(self, chunk: Chunk) -> list[Place]:
         """Where each unit of its chunk stands; others with the same text stand elsewhere."""
@@ -469,10 +468,9 @@ class Page:
 
 
 def _with_spaces(text: str) -> str:
-    for mark in _WHITESPACE:
-        if mark in text:
-            return _SPACE.sub(" ", text)
-    return text.replace("\n", " ")
+    text = text.replace("\n", " ")
+    # Whatever else divides words cannot be printed, and seldom stands in a text.
+    return text if text.isprintable() else _SPACE.sub(" ", text)
 
 
 def speaker_of(unit: str) -> str | None:

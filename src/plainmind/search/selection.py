@@ -22,7 +22,14 @@ from plainmind.base.model import (
 from plainmind.base.value import field, replace, value
 from plainmind.search.pages import ParsedQuery, RankedChunk, is_one_line, places_of, units_of
 from plainmind.search.snippets import Snippet
-from plainmind.text.terms import letters_without_spaces, may_be_spaceless, query_terms, stem, weight
+from plainmind.text.terms import (
+    letters_of,
+    letters_without_spaces,
+    may_be_spaceless,
+    query_terms,
+    stem,
+    weight,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -196,10 +203,6 @@ def _best_line(snippet: Snippet) -> str:
     return read.page.units[unit]
 
 
-def _letters(line: str) -> str:
-    return "".join(filter(str.isalpha, line)).casefold()
-
-
 def is_repeated(one: Snippet, other: Snippet) -> bool:
     """Whether two snippets with the same letters in their best lines say the same: but for marks, days and times."""
     line = _said(_best_line(one))
@@ -215,7 +218,7 @@ def is_repeated(one: Snippet, other: Snippet) -> bool:
 
 def _said(line: str) -> tuple[str, tuple[str, ...]]:
     """The letters of a line, and its numbers that are no days or times."""
-    return _letters(line), tuple(_NUMBER.findall(_TIME.sub(" ", line)))
+    return letters_of(line), tuple(_NUMBER.findall(_TIME.sub(" ", line)))
 
 
 def _contents(snippet: Snippet) -> dict[tuple[str, tuple[str, ...]], int]:
@@ -565,14 +568,20 @@ _CODE = pattern(r"(?=.*\d).*[^\W\d_]|.*_", DOTALL)
 
 def lacks_identifier(exact: Iterable[str], texts: Iterable[str]) -> bool:
     """Whether a question names something like `HW-3001` or `quiet_hours` that none of these has, however spelt."""
-    named = [_SIGNS.sub("", term) for term in exact if _CODE.match(term)]
-    if not any(named):
+    named = {term: bare for term in exact if _CODE.match(term) and (bare := _SIGNS.sub("", term))}
+    if not named:
         return False
     there = [text.lower() for text in texts]
     # Most are there as they are named: then nothing has to be taken out of any text.
-    named = [one for one in named if not any(one in text for text in there)]
-    bare = [_SIGNS.sub("", text) for text in there] if named else []
-    return any(all(one not in text for text in bare) for one in named)
+    missing = [
+        bare for term, bare in named.items() if not any(term in text or bare in text for text in there)
+    ]
+    for text in there:
+        if not missing:
+            break
+        without_signs = _SIGNS.sub("", text)
+        missing = [bare for bare in missing if bare not in without_signs]
+    return bool(missing)
 
 
 def _all_of(weighed: tuple[float, bool, Snippet]) -> str:

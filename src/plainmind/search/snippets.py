@@ -38,6 +38,7 @@ from plainmind.search.pages import (
     terms_with,
     units_of,
 )
+from plainmind.text.terms import letters_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -446,7 +447,7 @@ class Snippet:
     def letters(self) -> str:
         """Those of its best line: what says the same has the same ones."""
         read, unit = self.best
-        return "".join(filter(str.isalpha, read.page.units[unit])).casefold()
+        return letters_of(read.page.units[unit])
 
 
 class _Source:
@@ -571,9 +572,7 @@ def _grow(lines: Lines, best: Place, budget: int, shown: AbstractSet[Place]) -> 
                 worth_before = score(first - 1)
             if worth_after == _UNKNOWN:
                 worth_after = score(last + 1)
-            after_fits = (
-                worth_before <= worth_after
-            )  # ties go to what follows: an answer comes after its question
+            after_fits = worth_before <= worth_after  # ties go to what follows: an answer comes after
         if after_fits:
             last += 1
             left -= after

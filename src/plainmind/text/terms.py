@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from operator import add
 
 import Stemmer
@@ -146,6 +147,7 @@ def word_terms(word: str) -> tuple[str, ...]:
     return _learn(word) if found is None else found
 
 
+@lru_cache(maxsize=256)
 def clues(term: str) -> tuple[str, ...]:
     """Return what to look for: every ASCII word with this term has one of these in it, in lower case.
 
@@ -429,6 +431,13 @@ def fold(word: str) -> str:
 
     bare = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
     return unicodedata.normalize("NFC", bare).translate(_UNDECOMPOSED)
+
+
+# The best lines of a search are looked at several times over.
+@lru_cache(maxsize=256)
+def letters_of(line: str) -> str:
+    """The letters of a line, folded: lines that say the same have the same ones."""
+    return "".join(filter(str.isalpha, line)).casefold()
 
 
 def stem(folded: str) -> str:
