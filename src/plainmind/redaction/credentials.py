@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binascii import a2b_base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from plainmind.base.lazy import MULTILINE, pattern
@@ -251,12 +251,23 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
         yield from _behind(flag, text, begun)
     for keyword, expression in (one for word, some in _FILES.items() if page.has(word) for one in some):
         if keyword in text:
-            is_secret = is_made_up if keyword == ":" else _is_password
-            for found in expression.finditer(text):
-                group = found.lastindex
-                assert group is not None
-                if is_secret(found[group]):
-                    yield *found.span(group), "password"
+            yield from _passwords_of(
+                expression.finditer(text), is_made_up if keyword == ":" else _is_password
+            )
+
+
+def _passwords_of(found: Iterable[re.Match[str]], is_secret: Callable[[str], bool]) -> Iterator[Found]:
+    """Report the last group of each that is a secret; what stands somewhere once often stands there again."""
+    known: dict[str, bool] = {}
+    for one in found:
+        group = one.lastindex
+        assert group is not None
+        given = one[group]
+        is_one = known.get(given)
+        if is_one is None:
+            is_one = known[given] = is_secret(given)
+        if is_one:
+            yield *one.span(group), "password"
 
 
 def _flags_in(page: Page) -> Mapping[str, list[int]]:
@@ -285,7 +296,12 @@ def _given_to(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterato
 
 
 def _behind(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterator[Found]:
-    is_secret = _is_password if flag.is_sure else is_made_up
+    called = _called(flag, text, begun)
+    return _passwords_of(called, _is_password if flag.is_sure else is_made_up)
+
+
+def _called(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterator[re.Match[str]]:
+    """Report where a flag stands behind one of its programs."""
     called_until = looked_at = 0
     is_called: dict[str, bool] = {}  # by what stands between two flags, which often is the same
     for found in _given_to(flag, text, begun):
@@ -301,10 +317,7 @@ def _behind(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterator[
                 if between:
                     is_called[between] = False
                 continue
-        group = found.lastindex
-        assert group is not None
-        if is_secret(found[group]):
-            yield *found.span(group), "password"
+        yield found
 
 
 def _called_until(programs: re.Pattern[str], text: str, first: int, at: int) -> int:
