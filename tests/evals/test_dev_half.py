@@ -19,8 +19,8 @@ FLOORS = {
     "name": (0.90, 0.69), "now": (0.94, 0.72), "paraphrase": (0.59, 0.18), "title": (0.98, 0.95),
     "typo": (0.92, 0.68), "why": (0.97, 0.82),
 }  # fmt: skip
-MOST_CERTAIN_WITHOUT_AN_ANSWER = 0.2
-CERTAIN_FLOOR = 0.62  # of right first answers
+MOST_CERTAIN_WITHOUT_AN_ANSWER = 0.15
+CERTAIN_FLOOR = 0.52  # of right first answers
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_every_kind_has_a_floor(summary):
     assert set(summary.by_category) == set(FLOORS)
 
 
-def test_at_most_one_in_five_questions_without_an_answer_gets_something_certain(summary):
+def test_hardly_one_in_seven_questions_without_an_answer_gets_something_certain(summary):
     assert 1 - summary.silent <= MOST_CERTAIN_WITHOUT_AN_ANSWER
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
+from plainmind.search.explanation import terms_beside
 from plainmind.search.pages import Page, QuestionWords, terms_with
 from plainmind.search.snippets import ROUNDING, Judge, Weights
 from plainmind.text.terms import document_terms
@@ -32,8 +33,8 @@ def signals(*lines, window_chars=700):
     asked = QuestionWords(WEIGHTS)
     wording = read(Judge(asked, Weights(), window_chars=window_chars), *lines)
     return [
-        Signals(asked.shares[own], asked.shares[beside], passage)
-        for own, beside, passage in zip(wording.own, wording.beside(), wording.passages, strict=True)
+        Signals(asked.shares[own], asked.shares[around], passage)
+        for own, around, passage in zip(wording.own, terms_beside(wording.own), wording.passages, strict=True)
     ]
 
 

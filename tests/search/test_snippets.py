@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.search.snippets import Lines, grow_snippets
+from plainmind.search.snippets import SAME_FILE, SAME_PASSAGE, Lines, grow_snippets
 
 
 class ScoredChunk:
@@ -149,10 +149,29 @@ def test_the_first_snippets_do_not_depend_on_how_many_are_taken(lines, count):
 
 
 def test_another_file_comes_before_the_third_helping_of_the_same_one():
-    long = file_of(("one" * 20, 0.50), ("two" * 20, 0.50), ("three" * 12, 0.50))
+    long = file_of(("Ann: " + "one" * 18, 0.50), ("Ben: " + "two" * 18, 0.50), ("Ann: " + "six" * 18, 0.50))
     other = file_of(("other", 0.46))
 
     assert [snippet.file for snippet in grow_snippets([long, other], budget=60)] == [0, 0, 1, 0]
+
+
+def test_another_passage_comes_before_what_is_left_of_the_same_one():
+    long = file_of(("one" * 20, 0.50), ("two" * 20, 0.50), ("six" * 20, 0.50))
+    other = file_of(("other", 0.44))
+    snippets = list(grow_snippets([long, other], budget=60))
+
+    assert [snippet.file for snippet in snippets] == [0, 1, 0, 0]
+    # The rest is worth less once: the third part of a passage is no worse than the second.
+    assert [
+        round(snippet.score / SAME_FILE**taken, 3) for taken, snippet in [(1, snippets[2]), (2, snippets[3])]
+    ] == [0.5 * SAME_PASSAGE] * 2
+
+
+def test_a_message_of_many_pieces_is_one_passage_whoever_says_it():
+    message = File((7, "User: " + "one" * 18, 0.50), (7, "two" * 20, 0.50))
+    other = file_of(("other", 0.44))
+
+    assert [snippet.file for snippet in grow_snippets([message, other], budget=60)] == [0, 1, 0]
 
 
 class Note(File):

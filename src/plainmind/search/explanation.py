@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from plainmind.search.engine import Recency
-from plainmind.search.pages import ParsedQuery, QuestionWords, names_day, speaker_of
+from plainmind.search.pages import ParsedQuery, QuestionWords, TermSet, names_day, speaker_of
 from plainmind.search.snippets import ReadChunk
 
 
@@ -26,7 +26,7 @@ class Explanations:
         own, beside, passage = (
             (0, 0, 0.0)
             if wording is None
-            else (wording.own[unit], wording.beside()[unit], wording.passages[unit])
+            else (wording.own[unit], terms_beside(wording.own)[unit], wording.passages[unit])
         )
         recency = self._recency.factor(chunk.day, today=self._today, asked_for_recent=query.asks_for_recent)
         return {
@@ -46,3 +46,14 @@ class Explanations:
             "matched": list(self._asked.names_of(own)),
             "bestLine": read.places[unit][0],
         }
+
+
+def terms_beside(own: Sequence[TermSet]) -> list[TermSet]:
+    """For each unit the terms that stand in the two before or the two after it, and not in it."""
+    around = [0, 0, *own, 0, 0]
+    return [
+        (first | second | fourth | fifth) & ~middle
+        for first, second, middle, fourth, fifth in zip(
+            around, around[1:], own, around[3:], around[4:], strict=False
+        )
+    ]

@@ -35,6 +35,7 @@ from plainmind.search.pages import (
     kinds_of,
     limit_to_counts,
     places_of,
+    speaker_of,
     terms_with,
     units_of,
 )
@@ -92,16 +93,6 @@ class Wording:
     def __init__(self, own: list[TermSet], passages: list[float]) -> None:
         self.own = own  # the terms that stand in the unit
         self.passages = passages  # the share of the question that the best window around it has
-
-    def beside(self) -> list[TermSet]:
-        """For each unit the terms that stand in the two before or the two after it, and not in it."""
-        around = [0, 0, *self.own, 0, 0]
-        return [
-            (first | second | fourth | fifth) & ~own
-            for first, second, own, fourth, fifth in zip(
-                around, around[1:], self.own, around[3:], around[4:], strict=False
-            )
-        ]
 
 
 class Judge:
@@ -343,6 +334,8 @@ NEAR_LINES = 3
 ELLIPSIS = "…"
 # Each further snippet of the same file is worth a little less: other files may know something else.
 SAME_FILE = 0.95
+# And what is left of a passage after its best part, once: it goes on about the same. What people say in turn does not.
+SAME_PASSAGE = 0.9
 # Stands for all of a chunk that was not read, before any place in it.
 _UNREAD = (0, 0)
 
@@ -453,13 +446,14 @@ class Snippet:
 class _Source:
     """What is left of one file to make snippets of."""
 
-    __slots__ = ("_file", "_left", "_lines", "_seeds", "_shown", "_taken")
+    __slots__ = ("_factors", "_file", "_left", "_lines", "_seeds", "_shown", "_taken")
 
     def __init__(self, file: LinesOfFile) -> None:
         self._file = file
         self._lines: Lines | None = None
         self._shown: set[Place] = set()
         self._taken = 0
+        self._factors: dict[int, float] = {}  # by chunk: what the rest of it is worth of what it says
         # By chunk, once it was read: its units, best first.
         self._left: dict[int, Iterator[tuple[float, Place]]] = {}
         # One entry a chunk: its best unit that is left, or what any of its units is worth at most.
@@ -489,7 +483,7 @@ class _Source:
                 return False  # or else another chunk has the same line
         for worth, following in self._left[number]:
             if following not in self._shown:
-                heapreplace(self._seeds, (worth, following, number))
+                heapreplace(self._seeds, (worth * self._factors.get(number, 1.0), following, number))
                 return True
         heappop(self._seeds)
         return True
@@ -511,9 +505,12 @@ class _Source:
         if self._is_left_over(lines, first, last):
             return None
         self._taken += 1
+        chunk = self._file.chunks[number]
+        if chunk.places[0][0] == chunk.places[-1][0] or speaker_of(lines.texts[best]) is None:
+            self._factors[number] = SAME_PASSAGE
         cited = lines.places[first][0], lines.places[last][0]
         text = _snippet_text(lines, first, last, budget, ends_with_best=first < best == last)
-        return (self._file.chunks[number], lines.units[best]), cited, text
+        return (chunk, lines.units[best]), cited, text
 
     def _is_left_over(self, lines: Lines, first: int, last: int) -> bool:
         """Whether these are headings, and what stands below them is shown already."""
