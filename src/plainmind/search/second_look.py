@@ -28,10 +28,8 @@ _SUREST = 0.99  # as much as the first look counts at most, and so far from none
 # The log-odds that one of the others does: its worth, what was read in it, and how far it is behind the first.
 _OTHER_LEVEL, _OF_WORTH, _OF_OTHER_ANSWER, _OF_DELAY = -2.5, 5.7, 0.16, -4.4
 _PASSAGE_CHARS = 480  # about what is read of a snippet at once
-_READ_WHOLE = 8  # of so many results the rest is read too,
-_READ_BEFORE = (
-    16  # after the best lines of so many: where time is short, later results are what can be spared
-)
+# Of so many results the rest is read too, after the best lines of so many: later ones can be spared if time is short.
+_READ_WHOLE, _READ_BEFORE = 8, 16
 _LEAST_LEFT = 60  # characters: less says nothing
 
 
