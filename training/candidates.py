@@ -1,7 +1,8 @@
 """Record what a reranker is given, once, and judge any reranker by it: `python -m training.candidates DATASET FILE`.
 
-A line of the file is a question with its results: what the engine ranked each by, the passage that is read, and which
-pieces of the evidence it holds. Orders are then made as the program makes them, without asking the engine again.
+A line of the file is a question with its results: what the engine ranked each by, the passage that is read, the rest of
+it, and which pieces of the evidence it holds. Orders are then made as the program makes them, without asking the engine
+again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from plainmind.base.model import SOURCES
 from plainmind.guests.evaluation.dataset import read_dataset
 from plainmind.guests.evaluation.scoring import Shown, pieces_of, proves
 from plainmind.memory.memory import Memory
-from plainmind.search.second_look import passage_of
+from plainmind.search.second_look import windows_of
 from plainmind.sessions.transcripts import Transcripts
 
 SHOWN = 6
@@ -56,10 +57,11 @@ def record(folder: Path, questions: str = "queries") -> list[dict[str, Any]]:
                     "question": question.text, "category": question.category, "pieces": len(pieces),
                     "results": [
                         {
-                            "worth": hit.worth, "passage": passage_of(hit),
+                            "worth": hit.worth, "passage": best, "rest": rest,
                             "holds": [number for number, piece in enumerate(pieces) if proves(seen, piece)],
                         }
                         for hit, seen in zip(hits, shown, strict=True)
+                        for best, rest in [windows_of(hit)]
                     ],
                 })  # fmt: skip
     return rows

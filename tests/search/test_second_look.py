@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from plainmind.base.model import CERTAIN, CitedLines, SearchHit
-from plainmind.search.second_look import look_again, passage_of
+from plainmind.search.second_look import let_read, look_again, windows_of
 
 
 def hit(
@@ -16,10 +18,20 @@ def hit(
     best_line: int = 0,
     headings: str = "",
     older: tuple[CitedLines, ...] = (),
+    score: float = 0.5,
 ) -> SearchHit:
     last = 10 + text.count("\n")
     return SearchHit(
-        path, 10, last, 0.5, text, "memory", best_line=best_line, headings=headings, worth=worth, older=older
+        path,
+        10,
+        last,
+        score,
+        text,
+        "memory",
+        best_line=best_line,
+        headings=headings,
+        worth=worth,
+        older=older,
     )
 
 
@@ -82,16 +94,82 @@ def test_what_is_newer_stays_before_what_it_is_newer_than() -> None:
     assert seen[0].score > seen[1].score
 
 
-def test_a_passage_is_what_stands_around_the_line_that_answers_under_its_headings() -> None:
-    lines = [f"line {number} " + "x" * 100 for number in range(12)]
-    passage = passage_of(hit("a", 0.9, "\n".join(lines), best_line=16, headings="Projects › Lighthouse"))
+class Reader:
+    """Finds what has a word in it right, and can read so many passages in time."""
 
-    assert passage.split("\n") == ["Projects › Lighthouse", *lines[5:8], lines[8]]
+    def __init__(self, word: str, in_time: int = 99) -> None:
+        self.word = word
+        self.in_time = in_time
+        self.passages: list[str] = []
+
+    def log_odds(self, question: str, passages: Sequence[str], *, seconds: float) -> list[float | None]:
+        self.passages = list(passages)
+        said = [5.0 if self.word in passage else -4.0 for passage in passages]
+        return [one if at < self.in_time else None for at, one in enumerate(said)]
+
+
+LINES = [f"line {number} " + "x" * 100 for number in range(12)]
+
+
+def test_what_is_read_first_stands_around_the_line_that_answers_under_its_headings() -> None:
+    best, rest = windows_of(hit("a", 0.9, "\n".join(LINES), best_line=16, headings="Projects › Lighthouse"))
+
+    assert best.split("\n") == ["Projects › Lighthouse", *LINES[5:9]]
+    assert rest.split("\n") == ["Projects › Lighthouse", *LINES[:5], *LINES[9:]]
 
 
 @pytest.mark.parametrize("best_line", [0, 10, 99])
 def test_a_short_snippet_is_read_whole(best_line: int) -> None:
-    assert passage_of(hit("a", 0.9, "one\ntwo\nthree", best_line=best_line)) == "one\ntwo\nthree"
+    assert windows_of(hit("a", 0.9, "one\ntwo\nthree", best_line=best_line)) == ("one\ntwo\nthree", "")
+
+
+def test_a_line_that_says_little_is_not_read_for_itself() -> None:
+    text = "\n".join([LINES[0] * 5, "thanks"])
+
+    assert windows_of(hit("a", 0.9, text)) == (LINES[0] * 5, "")
+
+
+def test_an_answer_in_the_rest_of_a_result_counts_as_one_in_its_best_lines() -> None:
+    hits = [hit(name, 0.3, "\n".join(LINES), best_line=10) for name in "ab"]
+    reader = Reader("line 11")
+
+    assert let_read(reader, "?", hits, seconds=1) == [5.0, 5.0]
+    assert ["line 0" in passage for passage in reader.passages] == [True, True, False, False]
+
+    assert let_read(Reader("line 0"), "?", hits, seconds=1) == [5.0, 5.0]
+
+
+def test_what_was_not_read_in_time_takes_nothing_from_what_was() -> None:
+    hits = [hit(name, 0.3, "\n".join(LINES), best_line=10) for name in "ab"]
+
+    assert let_read(Reader("line 11", in_time=3), "?", hits, seconds=1) == [5.0, -4.0]
+    assert let_read(Reader("line 11", in_time=1), "?", hits, seconds=1) == [-4.0, None]
+
+
+def test_the_rest_is_read_of_the_first_results_alone_and_before_the_last_ones() -> None:
+    hits = [hit(str(number), 0.3, "\n".join(LINES), best_line=10) for number in range(20)]
+
+    assert let_read(Reader("line 11"), "?", hits, seconds=1) == [*[5.0] * 8, *[-4.0] * 12]
+    assert let_read(Reader("line 11", in_time=18), "?", hits, seconds=1) == [
+        *[5.0] * 2, *[-4.0] * 14, *[None] * 4,
+    ]  # fmt: skip
+
+
+def test_the_first_result_is_surer_where_the_first_look_was_sure_too() -> None:
+    said = [2.0, 2.0, 1.0]
+    sure, unsure = (
+        look_again([hit("a", 0.4, score=score), hit("b", 0.3), hit("c", 0.2)], said)[0].score
+        for score in (0.9, 0.2)
+    )
+
+    assert sure > CERTAIN > unsure
+
+
+def test_the_first_result_is_surer_where_nothing_else_reads_like_an_answer() -> None:
+    hits = [hit("a", 0.4), hit("b", 0.3), hit("c", 0.2)]
+    alone, one_of_two = (look_again(hits, said)[0].score for said in ([2.0, -3.0, -3.0], [2.0, 2.0, -3.0]))
+
+    assert alone > one_of_two
 
 
 def test_an_identifier_that_stands_nowhere_makes_the_second_look_doubt_too():

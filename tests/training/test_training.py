@@ -347,6 +347,7 @@ def test_what_a_reranker_is_given_is_recorded_with_the_evidence_that_it_holds(tm
     assert row["pieces"] == 1
     assert row["results"][0]["holds"] == [0]
     assert "sold in May" in row["results"][0]["passage"]
+    assert not row["results"][0]["rest"]
 
 
 def test_two_translations_of_one_sentence_are_one_meaning_in_other_words(tmp_path: Path) -> None:

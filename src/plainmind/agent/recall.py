@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from plainmind.base.lazy import pattern
-from plainmind.base.model import CERTAIN, SHARED_FOLDER, CitedLines, is_transcript
+from plainmind.base.model import LIKELY, SHARED_FOLDER, CitedLines, is_transcript
 from plainmind.base.value import value
 from plainmind.notes.scopes import folder_of_scope, scope_of_path
 from plainmind.notes.workspace import day_of
@@ -212,7 +212,7 @@ _LEAST_QUERY_CHARS = 4
 
 @value
 class Reminder:
-    """What is put beside a prompt, and the hits that it is made of; "" and none when nothing is certain."""
+    """What is put beside a prompt, and the hits that it is made of; "" and none when nothing is likely to help."""
 
     text: str = ""
     hits: tuple[SearchHit, ...] = ()
@@ -226,7 +226,7 @@ def remind(
     asked_in: Iterable[str] = (),
     why_not: Callable[[SearchHit], str] = lambda _: "",
 ) -> Reminder:
-    """Search for what a prompt is about, among what may be seen, and give what is certain, fenced; mostly nothing.
+    """Search for what a prompt is about, among what may be seen, and give what likely helps, fenced; mostly nothing.
 
     `asked_in` are the transcripts of the conversation itself, which need not be recalled to it. `why_not` says why a
     hit is not given all the same; "" when it may be. All of it goes into the recall log.
@@ -244,9 +244,9 @@ def remind(
         min_score=0.0,
         deep=False,
         asked_in=asked_in,
-        shown_from=CERTAIN,
+        shown_from=LIKELY,
     ).hits
-    reasons = [(hit, "too unsure" if hit.score < CERTAIN else why_not(hit)) for hit in hits]
+    reasons = [(hit, "too unsure" if hit.score < LIKELY else why_not(hit)) for hit in hits]
     fresh = [hit for hit, reason in reasons if not reason]
     reminder = _fitting(fresh[:RECALL_HITS])
     taken = len(reminder.hits)

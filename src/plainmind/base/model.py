@@ -258,6 +258,8 @@ class SearchHit:
 # From here on a result is more than what happens to be nearest: fewer than one in five of the hardest questions without
 # an answer get this far, and two in three right first answers to questions that have a word of them (docs/decisions).
 CERTAIN = 0.7
+# What is brought up beside a prompt, unasked and with its score, answers more often than not.
+LIKELY = 0.55
 
 
 @value

@@ -188,7 +188,7 @@ class RerankSettings:
     deadline_ms: int = setting(
         300, Whole(10, 60_000), ALLOWED, "Longest time to read for; what was read by then counts."
     )
-    results: int = setting(16, Whole(2, 64), ALLOWED, "How many of the best results are read.")
+    results: int = setting(24, Whole(2, 64), ALLOWED, "How many of the best results are read.")
 
 
 @value

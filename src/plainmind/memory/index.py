@@ -368,7 +368,7 @@ class Index:
         **wanted: Any,
     ) -> SearchResult:
         """Let the engine find more than is wanted, and give the best of it after a second look."""
-        from plainmind.search.second_look import look_again, passage_of
+        from plainmind.search.second_look import let_read, look_again
         from plainmind.text.terms import query_terms
 
         most, rerank = max_results or self.values.max_results, self.values.rerank
@@ -379,7 +379,7 @@ class Index:
             return replace(found, hits=found.hits[:most])
         began = time.perf_counter()
         read = found.hits[: rerank.results]
-        said = reranker.log_odds(query, [passage_of(hit) for hit in read], seconds=rerank.seconds)
+        said = let_read(reranker, query, read, seconds=rerank.seconds)
         exact = query_terms(query).exact
         hits = [*look_again(read, said, exact), *found.hits[rerank.results :]]
         if min_score is not None:

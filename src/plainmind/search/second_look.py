@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from plainmind.base.model import CitedLines, SearchHit
@@ -18,12 +19,18 @@ else:
 # What the log-odds of the second look are worth beside what the engine ranked by: learned seven times on all groups of
 # sets but one, public and our own, to put evidence first in that one; between .031 and .042 in six of them.
 _OF_READING = 0.03
-# The log-odds that the first result holds evidence: how far it is ahead of the third, and what was read in it.
-_FIRST_LEVEL, _OF_DISTANCE, _OF_ANSWER = -1.35, 11.3, 0.06
+# The log-odds that the first result holds evidence: how far it is ahead of the third, how sure the first look was of
+# its own first, and how much more was read in it than in any other.
+_FIRST_LEVEL, _OF_DISTANCE, _OF_FIRST_LOOK, _OF_LEAD = -1.05, 7.0, 0.36, 0.32
 _FARTHEST = 0.3
+_LONGEST_LEAD = 3.0
+_SUREST = 0.99  # as much as the first look counts at most, and so far from none at least
 # The log-odds that one of the others does: its worth, what was read in it, and how far it is behind the first.
 _OTHER_LEVEL, _OF_WORTH, _OF_OTHER_ANSWER, _OF_DELAY = -2.5, 5.7, 0.16, -4.4
-_PASSAGE_CHARS = 480  # about what is read of a snippet
+_PASSAGE_CHARS = 480  # about what is read of a snippet at once
+# Of so many results the rest is read too, after the best lines of so many: later ones can be spared if time is short.
+_READ_WHOLE, _READ_BEFORE = 8, 16
+_LEAST_LEFT = 60  # characters: less says nothing
 
 
 class Reranker(Protocol):
@@ -33,8 +40,11 @@ class Reranker(Protocol):
         """How likely each passage answers, as log-odds; None for one that was not read in time, or not understood."""
 
 
-def passage_of(hit: SearchHit) -> str:
-    """The lines around the one that answers best, under their path of headings: the part that is worth reading."""
+def windows_of(hit: SearchHit) -> tuple[str, str]:
+    """The lines around the one that answers best, and what they leave out; both under their path of headings.
+
+    The second is empty where little is left.
+    """
     lines = hit.snippet.split("\n")
     first = last = min(max(0, hit.best_line - hit.start_line), len(lines) - 1)
     room = _PASSAGE_CHARS - len(hit.headings) - len(lines[first])
@@ -50,8 +60,27 @@ def passage_of(hit: SearchHit) -> str:
             grown = True
         if not grown:
             break
-    text = "\n".join(lines[first : last + 1])
-    return f"{hit.headings}\n{text}" if hit.headings else text
+    head = f"{hit.headings}\n" if hit.headings else ""
+    rest = "\n".join([*lines[:first], *lines[last + 1 :]]).strip()
+    return head + "\n".join(lines[first : last + 1]), head + rest if len(rest) > _LEAST_LEFT else ""
+
+
+def let_read(
+    reranker: Reranker, question: str, hits: Sequence[SearchHit], *, seconds: float
+) -> list[float | None]:
+    """What a reranker says of each result: of its best lines, or of the others where those say more."""
+    windows = [windows_of(hit) for hit in hits]
+    passages = [(at, best) for at, (best, _) in enumerate(windows)]
+    passages[_READ_BEFORE:_READ_BEFORE] = [
+        (at, rest) for at, (_, rest) in enumerate(windows[:_READ_WHOLE]) if rest
+    ]
+    said = reranker.log_odds(question, [text for _, text in passages], seconds=seconds)
+    found: list[float | None] = [None] * len(hits)
+    for (at, _), one in zip(passages, said, strict=True):
+        known = found[at]
+        if one is not None:
+            found[at] = one if known is None else max(known, one)
+    return found
 
 
 def look_again(
@@ -84,10 +113,21 @@ def look_again(
             seen.append(replace(hit, score=min(seen[-1].score, as_probability(odds))))
         else:
             distance = worth - (worths[2] if len(worths) > 2 else 0.0)
-            odds = _FIRST_LEVEL + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance)) + _OF_ANSWER * one
-            odds += OF_MISSING_IDENTIFIER if lacks else 0.0
+            lead = one - max([other for _, other, _ in mixed[1:]], default=one)
+            odds = (
+                _FIRST_LEVEL
+                + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance))
+                + _OF_FIRST_LOOK * _log_odds(hits[0].score)
+                + _OF_LEAD * min(_LONGEST_LEAD, max(0.0, lead))
+                + (OF_MISSING_IDENTIFIER if lacks else 0.0)
+            )
             seen.append(replace(hit, score=as_probability(odds)))
     return _newer_first(seen)
+
+
+def _log_odds(probability: float) -> float:
+    known = min(_SUREST, max(1.0 - _SUREST, probability))
+    return math.log(known / (1.0 - known))
 
 
 def _newer_first(hits: list[SearchHit]) -> list[SearchHit]:

@@ -116,7 +116,7 @@ def test_a_memory_that_was_made_just_now_has_nothing_to_say(home):
 def test_recall_stays_within_its_tokens(memory, monkeypatch):
     from plainmind.text.chunking import estimated_tokens
 
-    monkeypatch.setattr(recalled_text, "CERTAIN", 0.05)
+    monkeypatch.setattr(recalled_text, "LIKELY", 0.05)
     for number in range(8):
         memory.remember(f"The billing gateway, part {number}: " + "it runs at Hetzner behind Caddy. " * 20)
 
