@@ -33,7 +33,7 @@ class Agent:
             word = f"{self.name}{number}quokka"
             started = time.monotonic()
             try:
-                self.written[self.write(f"The code word of turn {number} is {word}.")] = word
+                self.written[self.write(f"The animal of turn {number} is {word}.")] = word
                 found = self.search(word)
                 if word not in found:
                     self.failures.append(f"its own note {word} was not found: {found[:300]}")

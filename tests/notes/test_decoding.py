@@ -100,6 +100,7 @@ def test_a_text_in_an_older_encoding_is_read_as_what_it_is(more):
         "UTF-16 without a mark\n".encode("utf-16-le"),
         b"a note that a crash has left with zeros" + bytes(4_000),
         b"N\bNA\bAM\bME\bE\n\x1b[1mbold\x1b[0m\n",
+        b"bell\x07 title\x07\n",
         b"one stray \x02 in a note as long as this one, which nobody would call a program for it\n",
     ],
 )

@@ -417,6 +417,7 @@ _NOT_WESTERN = rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\x81\x8d\x8f\x90\x9d\xff]"
 _MOST_IN_A_ROW = 3
 # Bytes that hardly stand in a text, whatever its encoding; `man` and colours use others that only steer.
 _NOT_IN_TEXT = bytes((*range(1, 8), *range(14, 27), *range(28, 32), 127))
+_FEWEST_NOT_IN_TEXT = 8  # a line with a bell in it is a line
 _FEWEST_WIDE_BYTES = 16
 
 
@@ -454,7 +455,9 @@ def is_text(raw: bytes) -> bool:
     """Whether the bytes are text in some encoding; zeros do not count, which a crash may have left."""
     asked = raw[:_ASKED_BYTES]
     steering = len(asked) - len(asked.translate(None, _NOT_IN_TEXT))
-    return steering * 50 <= len(asked) - asked.count(0) or encoding_of(raw) != UTF_8
+    zeros = asked.count(0)
+    is_rare = steering * 50 <= len(asked) - zeros or (steering < _FEWEST_NOT_IN_TEXT and not zeros)
+    return is_rare or encoding_of(raw) != UTF_8
 
 
 def _wide_encoding(raw: bytes) -> str | None:
