@@ -36,11 +36,11 @@ run plainmind sync
 note "By word: an error string stands in one note"
 run plainmind search ERR_LEDGER_SKEW -n 1
 
-note "By meaning and by word: no note says cats, one says kittens"
+note "By meaning and by word: no note says cats, one says kittens; it is not sure, and says so"
 run plainmind search "who feeds the cats while we travel?" -n 1
 
 note "In Chinese, in the same folder"
-run plainmind search "电池可以用多久？" -n 1
+run plainmind search "外壳为什么进水？" -n 1
 
 note "About a day"
 run plainmind search "what was agreed on 2026-10-20?" -n 1
