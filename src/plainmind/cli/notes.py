@@ -340,7 +340,7 @@ def add_links(parser: argparse.ArgumentParser) -> None:
         parser,
         """\
 Show a note's links and the notes that link to it: [[Note]], [[Note|label]], [[Note#Heading]], [[Note#^block]],
-![[embed]] and [text](note.md). Links that lead nowhere are marked.
+![[embed]] and `[text](note.md)`. Links that lead nowhere are marked.
 
 Only reads.""",
         examples=("plainmind links 'Hash Table'", "plainmind links projects/lighthouse.md --json"),

@@ -311,6 +311,29 @@ def test_gemini_and_copilot_are_kept_from_their_own_transcripts_as_an_import_wou
     assert [report.messages for report in again] == [0, 0]
 
 
+def test_what_copilot_answers_after_a_tool_is_waited_for(around, memory, tmp_path, monkeypatch):
+    copilot = tmp_path / ".copilot" / "session-state" / "c1" / "events.jsonl"
+    copilot.parent.mkdir(parents=True)
+    call = {"content": "", "toolRequests": [{"toolCallId": "t1", "name": "memory_search", "arguments": {}}]}
+    answer = json.dumps({"type": "assistant.message", "id": "e3", "data": {"content": "Larch."}}) + "\n"
+    written = [
+        {"type": "session.start", "id": "e0", "data": {"sessionId": "c1"}},
+        {"type": "user.message", "id": "e1", "data": {"content": "Which wood?"}},
+        {"type": "assistant.message", "id": "e2", "data": call},
+    ]
+    copilot.write_text("".join(json.dumps(line) + "\n" for line in written))
+    parts = [answer[:30], answer[30:]]  # Copilot writes on while we wait
+
+    def write_on(_seconds):
+        with copilot.open("a") as file:
+            file.write(parts.pop(0))
+
+    monkeypatch.setattr(hook.time, "sleep", write_on)
+    act(around, hook_event_name="Stop", session_id="c1", transcript_path=str(copilot))
+
+    assert '"text":"Larch."' in kept(memory)
+
+
 def test_a_conversation_that_its_user_keeps_nowhere_is_kept_nowhere(around, memory):
     told = {"session_id": "s1", "transcript_path": "/nowhere/.claude/s1.jsonl"}
     act(around, hook_event_name="Stop", last_assistant_message="At Hetzner.", **told)

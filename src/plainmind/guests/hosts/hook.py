@@ -292,12 +292,17 @@ def _await_answer_of_copilot(path: str) -> None:
 
 
 def _ends_with_an_answer(path: str) -> bool:
-    """Whether the last that was said, by a list of events, is an answer."""
+    """Whether the last that was said, by a list of events, is an answer, and not a call of a tool before it."""
     from plainmind.files.system import read_file
 
     lines = read_file(path, last=_LAST_BYTES).splitlines()
-    said = (line for line in reversed(lines) if b".message" in line[:40])
-    return b"assistant.message" in next(said, b"")[:40]
+    said = next((line for line in reversed(lines) if b".message" in line[:40]), b"")
+    if b"assistant.message" not in said[:40]:
+        return False
+    try:
+        return not json.loads(said)["data"].get("toolRequests")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return False  # half of it is written
 
 
 def _is_message(found: object) -> bool:
