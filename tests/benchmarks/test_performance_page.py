@@ -80,7 +80,7 @@ def test_commands_are_timed_in_a_workspace_of_their_own(tmp_path, monkeypatch):
     rows = performance_page.at_a_prompt(tmp_path, runs=2)
 
     assert [measured.runs for _, measured in rows] == [1, 2, 2, 2, 2]
-    times = {name: measured.p50_ms for name, measured in rows}
+    times = {name: measured.cpu_p50_ms for name, measured in rows}  # the clock also counts who else works
     assert times["`plainmind search`"] > times["an empty Python process, for comparison"]
     assert (tmp_path / "home" / "index").is_dir()
 

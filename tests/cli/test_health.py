@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -299,15 +300,24 @@ def test_doctor_goes_on_with_a_broken_variable_and_a_broken_file_of_a_project(cl
     assert "a project file may not set `remote.apiKey`" in lines[1]
 
 
-def test_doctor_goes_on_where_the_chosen_store_is_not_installed(cli, workspace, home, monkeypatch):
-    monkeypatch.setitem(sys.modules, "psycopg", None)
+WITHOUT_PSYCOPG = """
+import sys
+sys.modules["psycopg"] = None
+from plainmind.cli.main import main
+sys.exit(main(["doctor"]))
+"""
+
+
+def test_doctor_goes_on_where_the_chosen_store_is_not_installed(workspace, home):
     home.mkdir()
     (home / "plainmind.json5").write_text(
         "{ store: { driver: 'postgres', dsn: 'postgresql://nobody@127.0.0.1:1/x' } }"
     )
 
-    answer = cli("doctor")
+    answer = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PSYCOPG], capture_output=True, encoding="utf-8", check=False
+    )
 
-    assert answer.status == 1
-    assert "✓ workspace: " in answer.out
-    assert "✗ index: " in answer.out
+    assert answer.returncode == 1, answer.stderr
+    assert "✓ workspace: " in answer.stdout
+    assert "✗ index: " in answer.stdout
