@@ -469,3 +469,11 @@ def test_hits_without_a_chance_are_left_out_beside_a_better_one(cli, workspace):
         assert "left out" not in every.err
     scores = [hit["score"] for hit in cli("search", "when does the ferryman sleep", "--json").json["results"]]
     assert min(scores) < 0.005 < max(scores)
+
+
+@pytest.mark.parametrize("question", ['"*"', '"``"', '"\ufeff"', 'printer "*"', '-"*" printer'])
+def test_a_phrase_of_nothing_but_marks_stands_nowhere(cli, workspace, question):
+    answer = cli("search", question)
+
+    assert answer.status == 0
+    assert ("VLAN 40" in answer.out) == ("printer" in question)

@@ -240,7 +240,7 @@ def plain_form(text: str) -> str:
 
 def has_phrase(form: str, phrase: str) -> bool:
     """Whether a text has a phrase, both in their plain form: whole words, where there are spaces between words."""
-    at = form.find(phrase)
+    at = form.find(phrase) if phrase else -1  # of nothing but marks nothing is left, and that stands nowhere
     while at >= 0:
         end = at + len(phrase)
         if not (_is_joined(form[at - 1 : at], phrase[0]) or _is_joined(phrase[-1], form[end : end + 1])):
