@@ -12,7 +12,8 @@ import pytest
 from plainmind.base.errors import NotFound, PlainmindError, StorageFailure
 from plainmind.base.model import sha256_bytes
 from plainmind.files import history as module
-from plainmind.files.history import APPEND, History, Problem, Tombstones
+from plainmind.files.history import APPEND, History, Problem, Tombstones, rewrite
+from plainmind.files.system import SYSTEM
 
 DAY = 86_400.0
 
@@ -390,3 +391,16 @@ def test_a_removed_file_means_that_nothing_is_buried(file: Path, clock: Clock) -
     assert stones.is_buried("aa")
     file.unlink()
     assert not stones.is_buried("aa")
+
+
+def test_a_file_elsewhere_that_a_journal_was_linked_to_is_not_cleared_when_the_journal_is_written_anew(
+    tmp_path,
+):
+    outside, journal = tmp_path / "outside.txt", tmp_path / "journal.jsonl"
+    outside.write_text("somebody's own\n")
+    journal.hardlink_to(outside)
+
+    rewrite(str(journal), b"{}\n", SYSTEM)
+
+    assert outside.read_text() == "somebody's own\n"
+    assert journal.read_text() == "{}\n"

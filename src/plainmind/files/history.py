@@ -506,9 +506,9 @@ class Blobs:
         return os.path.join(self._folder, name)
 
 
-def _overwrite(fd: int, system: System) -> None:
+def _overwrite(fd: int, system: System, *, names: int) -> None:
     status = system.fstat(fd)
-    if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
+    if stat.S_ISREG(status.st_mode) and status.st_nlink <= names:
         write_all(system, fd, bytes(status.st_size))
         system.fsync(fd)
 
@@ -522,7 +522,8 @@ def rewrite(path: str, data: bytes, system: System) -> None:
         return
     try:
         write_atomically(path, data, system=system)
-        _overwrite(old, system)  # it has no name any more, but its bytes are still on the disk
+        # It has no name any more, but its bytes are still on the disk. One that still has a name is not ours to clear.
+        _overwrite(old, system, names=0)
     finally:
         system.close(old)
 
@@ -531,7 +532,7 @@ def scrub(path: str, system: System) -> None:
     """Overwrite a file with zeros, durably, before its name goes; one with a second name elsewhere only loses this."""
     fd = system.open(path, os.O_WRONLY)
     try:
-        _overwrite(fd, system)
+        _overwrite(fd, system, names=1)
     finally:
         system.close(fd)
     system.unlink(path)
