@@ -7,6 +7,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from tests.support.descriptors import open_in, watched
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
 from plainmind.base.model import FileState
@@ -616,7 +617,7 @@ def test_discovery_and_locating_leave_no_descriptor_open(folder):
     note(folder / "memory" / "x" / "a.md")
     (folder / "memory" / "link").symlink_to("x")
     workspace = Workspace(str(folder), extra_paths=[ExtraPath("none"), ExtraPath("memory/x/a.md")])
-    before = len(os.listdir("/proc/self/fd"))
+    before = watched()
 
     for _ in range(5):
         workspace.discover()
@@ -625,7 +626,8 @@ def test_discovery_and_locating_leave_no_descriptor_open(folder):
             workspace.read("memory/link/a.md")
 
     workspace.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not open_in(folder)
+    assert watched() <= before
 
 
 def test_the_watched_paths_cover_everything_that_discovery_lists(folder, tmp_path):

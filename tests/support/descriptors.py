@@ -17,3 +17,13 @@ def open_in(folder: Path) -> list[str]:
             if path == inside or path.startswith(inside + os.sep):
                 found.append(path)
     return sorted(found)
+
+
+def watched() -> set[str]:
+    """The descriptors by which this process is told of changes to files."""
+    found = set()
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            if "inotify" in os.readlink(f"/proc/self/fd/{descriptor}"):
+                found.add(descriptor)
+    return found
