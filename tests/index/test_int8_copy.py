@@ -1,4 +1,4 @@
-"""Rough copies of vectors: made by a process that stays, right after every change, never without numpy."""
+"""Copies of vectors at a byte a number: made by a process that stays, right after every change, never without numpy."""
 
 from __future__ import annotations
 
@@ -131,62 +131,63 @@ def test_the_copies_of_two_sources_have_one_limit(store, copied, monkeypatch):
 
 
 @pytest.fixture
-def reading_of_vectors(store):
-    """The statements by which the vectors of single chunks are read."""
-    seen = []
+def reading_of_vectors():
+    """Ask a store, and give the statements by which the vectors of single chunks were read."""
 
-    def asked(text, limit=5):
+    def asked(store, numbers):
+        seen = []
         with store.reading() as reader:
+            reader._cache.compared(10_000)
             reader._view.db.exec_trace = lambda _db, said, _with: seen.append(said) or True
-            found = vector_candidates(reader, vector(text), where=EVERYWHERE, limit=limit)
-            cosines = reader.similarities(vector(text), [each.id for each in found])
+            found = vector_candidates(reader, numbers, where=EVERYWHERE, limit=5)
+            cosines = reader.similarities(numbers, [each.id for each in found])
             reader._view.db.exec_trace = None
         assert cosines == [each.score for each in found]
-        return [each.chunk.text for each in found]
+        near = [(each.chunk.text, each.score) for each in found]
+        return near, [said for said in seen if "FROM vectors WHERE id IN" in said]
 
-    return lambda text: (
-        seen.clear(),
-        asked(text),
-        [said for said in seen if "FROM vectors WHERE id IN" in said],
-    )[1:]
+    return asked
 
 
-def room_for_rough_copies_only(store):
-    with store.reading() as reader:
-        reader._cache.compared(10_000)
-        return sum(max(each.capacity, each.used) for each in reader._now.segments) * (DIMS + 4)
+def test_vectors_that_are_kept_at_a_byte_a_number_are_compared_exactly_without_reading_them(
+    tmp_path, reading_of_vectors
+):
+    texts, vectors = _scattered(256)
+    opened, exact = SqliteStore(str(tmp_path / "index")), PlainStore(fingerprint(256))
+    with opened.rebuild(fingerprint(256), reason="none yet") as building:
+        for target in (building, exact):
+            _put_vectors(target, texts, vectors)
+    for asked in texts[::200]:
+        numbers = array("f", vectors[asked])
+        with exact.reading() as reader:
+            candidates = vector_candidates(reader, numbers, where=EVERYWHERE, limit=5)
+        expected = [(each.chunk.text, each.score) for each in candidates]
+        assert reading_of_vectors(opened, numbers) == (expected, [])
+    opened.close()
 
 
-def exact_answer(text):
+def test_of_those_that_are_kept_as_they_are_the_best_are_read(store, reading_of_vectors):
+    fill(store)
     exact = PlainStore(fingerprint())
     fill(exact)
-    return near_texts(exact, text, limit=5)
+    near, read = reading_of_vectors(store, vector("copper violin"))
+    assert ([text for text, _ in near], len(read)) == (near_texts(exact, "copper violin", limit=5), 1)
 
 
-def test_where_there_is_room_the_best_are_compared_exactly_without_reading_them(store, reading_of_vectors):
-    fill(store)
-    with store.reading() as reader:
-        reader._cache.compared(10_000)
-    assert reading_of_vectors("copper violin") == (exact_answer("copper violin"), [])
-
-
-def test_where_there_is_room_for_rough_copies_only_the_best_are_read(store, reading_of_vectors, monkeypatch):
-    fill(store)
-    monkeypatch.setattr(rough, "MOST_BYTES", room_for_rough_copies_only(store))
-    found, read = reading_of_vectors("copper violin")
-    assert (found, len(read)) == (exact_answer("copper violin"), 1)
-
-
-def test_exact_copies_give_way_when_there_is_no_room_any_more(store, reading_of_vectors, monkeypatch):
-    fill(store)
-    stay(store)
-    expected, read = reading_of_vectors("copper violin")
+def test_one_that_is_kept_as_it_is_does_not_hide_the_others(tmp_path, reading_of_vectors):
+    texts, vectors = _scattered(256)
+    odd = np.zeros(256, dtype=np.float32)
+    odd[7] = 1.0
+    vectors[texts[3]] = odd  # a byte a number would be too rough for it
+    opened = SqliteStore(str(tmp_path / "index"))
+    with opened.rebuild(fingerprint(256), reason="none yet") as building:
+        _put_vectors(building, texts, vectors)
+    near, _ = reading_of_vectors(opened, array("f", odd))
+    assert near[0] == (texts[3], 1.0)
+    near, read = reading_of_vectors(opened, array("f", vectors[texts[40]]))
+    assert near[0][0] == texts[40]
     assert not read
-    monkeypatch.setattr(rough, "MOST_BYTES", room_for_rough_copies_only(store))
-    found, read = reading_of_vectors("copper violin")
-    assert (found, len(read)) == (expected, 1)
-    with store.reading() as reader:
-        assert all(copy.exact is None for copy in reader._cache._copies._copies.values())
+    opened.close()
 
 
 def test_what_a_rebuild_or_a_move_has_left_behind_takes_no_room(store, copied):
@@ -235,17 +236,12 @@ sys.exit("numpy" in sys.modules)
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_a_byte_a_number_keeps_the_nearest_among_the_candidates(tmp_path):
-    chance = np.random.default_rng(5)
-    centres = chance.standard_normal((40, 64))
+@pytest.mark.parametrize("dims", [16, 64, 256])
+def test_copies_keep_the_nearest_among_the_candidates(tmp_path, dims):
     opened = SqliteStore(str(tmp_path / "index"))
-    exact = PlainStore(fingerprint(64))
-    texts = [f"note {number}" for number in range(2_000)]
-    vectors = {}
-    for number, text in enumerate(texts):
-        drawn = centres[number % 40] + 0.4 * chance.standard_normal(64)
-        vectors[text] = (drawn / np.linalg.norm(drawn)).astype(np.float32)
-    with opened.rebuild(fingerprint(64), reason="none yet") as building:
+    exact = PlainStore(fingerprint(dims))
+    texts, vectors = _scattered(dims)
+    with opened.rebuild(fingerprint(dims), reason="none yet") as building:
         for target in (building, exact):
             _put_vectors(target, texts, vectors)
     found = wanted = 0
@@ -256,6 +252,18 @@ def test_a_byte_a_number_keeps_the_nearest_among_the_candidates(tmp_path):
         wanted += len(best)
     opened.close()
     assert found / wanted > 0.99
+
+
+def _scattered(dims):
+    """Texts, and a vector for each around one of forty others."""
+    chance = np.random.default_rng(5)
+    centres = chance.standard_normal((40, dims))
+    texts = [f"note {number}" for number in range(2_000)]
+    vectors = {}
+    for number, text in enumerate(texts):
+        drawn = centres[number % 40] + 0.4 * chance.standard_normal(dims)
+        vectors[text] = (drawn / np.linalg.norm(drawn)).astype(np.float32)
+    return texts, vectors
 
 
 def _put_vectors(store, texts, vectors):

@@ -83,7 +83,7 @@ class _Index:
         stored = []
         for id_, each in enumerate(chunks, self.next_id):
             counted = bm25.occurrences(each.terms)
-            vector = None if each.vector is None else vectors.pack_vector(each.vector, dims)
+            vector = None if each.vector is None else vectors.round_vector(each.vector, dims)
             stored.append(_StoredChunk(id_, each.chunk, counted, bm25.length_of(counted), vector))
         key = (state.source, state.path)
         kept = self.chunks[key][:keeping] if keeping else ()

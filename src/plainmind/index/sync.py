@@ -209,7 +209,7 @@ class SharedSync:
                 self._report, self._served, self._was_thorough = turn.report, covers, thorough
 
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 NO_INDEX_YET = "there is no index yet"
 # How often a file is read anew in one sync when text keeps being erased from it.
 MOST_TRIES = 10

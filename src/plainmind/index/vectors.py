@@ -1,4 +1,4 @@
-"""Vectors of an index: packed as float16, compared exactly, and their signs.
+"""Vectors of an index: packed as float16, kept at a byte a number, compared exactly, and their signs.
 
 Signs take two bits a number: enough to tell which few of many vectors are worth comparing exactly. Without numpy they
 are compared by simsimd and very large integers: such an integer is a row of lanes, 16 bits each, and adding two of them
@@ -34,6 +34,22 @@ _BYTES = bytes(range(256))
 
 BYTES_PER_NUMBER = 2  # float16: half the size of float32, cosines differ by less than 0.0002
 
+# The numbers of a stored vector are rounded to a common step, so that a byte holds each: cosines differ by 0.0003, and
+# seldom by more than 0.001. A step is 8 to 15 times a power of two: then any number of steps is exact as float16.
+# Where one number stands out so far that the step had to be larger than the last of these, the vector stays as it is.
+_OCTAVE = 8  # steps from one power of two to the next
+_FINEST = -24  # the power of two of which all float16 numbers are multiples
+_COARSEST = -8
+STEPS = (
+    *(
+        (_OCTAVE + at % _OCTAVE) * 2.0 ** (at // _OCTAVE + _FINEST)
+        for at in range(_OCTAVE * (_COARSEST - _FINEST - 3))
+    ),
+    2.0**_COARSEST,
+)
+_MOST_STEPS = 127
+_SIGN = 128  # the bit of a byte that says below zero
+
 _spent = 0  # on plain arithmetic, in nanoseconds
 
 Dots = Callable[[bytes, "bytes | memoryview", int], list[float]]
@@ -41,6 +57,11 @@ Dots = Callable[[bytes, "bytes | memoryview", int], list[float]]
 
 def pack_vector(vector: Vector, dims: int) -> bytes:
     """The float16 bytes of a unit vector of `dims` numbers; anything else must not come near an index."""
+    _check(vector, dims)
+    return struct.pack(f"={dims}e", *vector)
+
+
+def _check(vector: Vector, dims: int) -> None:
     if len(vector) != dims:
         raise BadVector(
             f"a vector of {len(vector)} numbers does not belong into an index of {dims}",
@@ -49,7 +70,71 @@ def pack_vector(vector: Vector, dims: int) -> bytes:
     length = math.hypot(*vector)
     if not 0.99 < length < 1.01:  # also catches NaN, which is in no range
         raise BadVector(f"a vector of length {length:.3g} instead of 1 must not be stored or searched for")
-    return struct.pack(f"={dims}e", *vector)
+
+
+def round_vector(vector: Vector, dims: int) -> bytes:
+    """The float16 bytes of a unit vector as an index keeps it; those that were rounded before stay as they are."""
+    return lengthen(shorten(vector, dims), dims)
+
+
+def shorten(vector: Vector, dims: int) -> bytes:
+    """A unit vector at a byte a number and one for their step; as float16 where that would lose too much."""
+    _check(vector, dims)
+    largest = _largest(vector)
+    code = _code_of(largest / _MOST_STEPS)
+    if code >= len(STEPS):
+        return struct.pack(f"={dims}e", *vector)
+    # What was rounded before is a whole number of steps, though perhaps of larger ones than would be chosen now.
+    for at, step in enumerate(STEPS[code : code + _OCTAVE], start=code):
+        if (largest / step).is_integer() and all((number / step).is_integer() for number in vector):
+            code = at
+            break
+    return _in_steps(vector, STEPS[code]) + bytes((code,))
+
+
+def _code_of(least: float) -> int:
+    """Which step is the smallest that is no smaller than this."""
+    part, power = math.frexp(least)
+    return _OCTAVE * (power - 4 - _FINEST) + math.ceil(part * 2 * _OCTAVE) - _OCTAVE
+
+
+def _largest(vector: Vector) -> float:
+    """The largest number, signs aside."""
+    if "numpy" not in sys.modules:
+        return max(map(abs, vector))
+    import numpy as np
+
+    return float(np.abs(np.asarray(vector)).max())
+
+
+def _in_steps(vector: Vector, step: float) -> bytes:
+    """How many steps each number is, to the nearest and among two to the even one: a signed byte each."""
+    if "numpy" not in sys.modules:
+        return array("b", [round(number / step) for number in vector]).tobytes()
+    import numpy as np
+
+    return np.rint(np.asarray(vector, dtype=np.float64) / step).astype(np.int8).tobytes()
+
+
+def lengthen(short: bytes, dims: int) -> bytes:
+    """The float16 bytes of a vector that was shortened."""
+    if len(short) == dims * BYTES_PER_NUMBER:
+        return short
+    first, second = _bytes_of_steps(short[dims])
+    numbers = short[:dims]
+    found = bytearray(dims * BYTES_PER_NUMBER)
+    found[0::2] = numbers.translate(first)
+    found[1::2] = numbers.translate(second)
+    return bytes(found)
+
+
+@lru_cache(maxsize=64)
+def _bytes_of_steps(code: int) -> tuple[bytes, bytes]:
+    """For each signed byte, taken as unsigned, the first and the second byte of so many steps as float16."""
+    step = STEPS[code]
+    numbers = [(byte if byte < _SIGN else byte - 2 * _SIGN) * step for byte in range(2 * _SIGN)]
+    packed = struct.pack(f"={len(numbers)}e", *numbers)
+    return packed[0::2], packed[1::2]
 
 
 def unpack_vector(packed_vector: bytes) -> Vector:

@@ -34,7 +34,7 @@ from plainmind.guests.lancedb.rows import (
 from plainmind.guests.lancedb.view import LanceView, new_cache
 from plainmind.index.bm25 import Collected
 from plainmind.index.driver import KnownFile, PreparedChunk
-from plainmind.index.vectors import pack_vector
+from plainmind.index.vectors import round_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Draft:
                     last=each.chunk.end_line,
                     length=each.length,
                     audience=audience,
-                    vector=None if each.vector is None else pack_vector(each.vector, dims),
+                    vector=None if each.vector is None else round_vector(each.vector, dims),
                 )
                 fresh.append(Fresh(row, each.counted))
         if known:

@@ -35,7 +35,7 @@ from plainmind.guests.postgres.view import (
 )
 from plainmind.index.bm25 import Collected, Postings
 from plainmind.index.driver import KnownFile, PreparedChunk
-from plainmind.index.vectors import pack_vector
+from plainmind.index.vectors import round_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -338,7 +338,7 @@ class PostgresChange:
         }
         self.db.execute(self.tables(_PUT_CHUNKS), {"file": number, "scope": scope, **columns})
         vectors = {
-            id_: HalfVector(pack_vector(each.vector, dims))
+            id_: HalfVector(round_vector(each.vector, dims))
             for id_, each in zip(ids, chunks, strict=True)
             if each.vector is not None
         }

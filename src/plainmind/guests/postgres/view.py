@@ -85,9 +85,9 @@ _VECTORS_OF = """SELECT v.vector
 _SET_EFFORT = "SELECT set_config('hnsw.ef_search', %s, true)"
 _NEAR_ADMITTED = """SELECT id, vector, source, scope FROM {vectors}
                      WHERE source = ANY(%(sources)s) AND (%(all)s OR scope = ANY(%(scopes)s))
-                     ORDER BY vector <=> %(query)s, id LIMIT {limit}"""
+                     ORDER BY vector <#> %(query)s, id LIMIT {limit}"""
 _NEAR_AMONG_IDS = """SELECT id, vector, source, scope FROM {vectors} WHERE id = ANY(%(ids)s)
-                      ORDER BY vector <=> %(query)s, id LIMIT {limit}"""
+                      ORDER BY vector <#> %(query)s, id LIMIT {limit}"""
 _NEAR_BY_GRAPH = "SELECT id, vector, source, scope FROM {vectors} ORDER BY vector <=> %(query)s LIMIT {limit}"
 _NEAR_ADMITTED_BY_GRAPH = """SELECT id, vector, source, scope FROM {vectors}
                               WHERE source = ANY(%(sources)s) AND (%(all)s OR scope = ANY(%(scopes)s))

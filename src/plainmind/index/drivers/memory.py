@@ -17,7 +17,7 @@ from plainmind.index.bm25 import Collected, Postings
 from plainmind.index.driver import ChunkContents, KnownFile, PreparedChunk, SegmentContents
 from plainmind.index.reader import Cache, IndexCounts, Reader
 from plainmind.index.store import Store
-from plainmind.index.vectors import pack_vector
+from plainmind.index.vectors import round_vector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class MemoryChange:
         next_id = self.index.next_id
         for portion in portions:
             for each in portion:
-                vector = None if each.vector is None else pack_vector(each.vector, dims)
+                vector = None if each.vector is None else round_vector(each.vector, dims)
                 rows.append(_Row(next_id, each.chunk, each.counted, each.length, vector))
                 next_id += 1
         self._replace({**self.index.files, key: _File(file, tuple(rows))}, next_id)

@@ -279,7 +279,7 @@ class SqliteDriver:
             "journal": "wal" if self._write_ahead() else "truncate (no write-ahead log on a shared file system)",
             "fileSystem": self._file_system(),
             "vector": {
-                "dims": fingerprint.embedder.dims if fingerprint else 0, "stored": "float16", "kernel": kernel,
+                "dims": fingerprint.embedder.dims if fingerprint else 0, "stored": "int8", "kernel": kernel,
             },
             "recoveries": len(recoveries),
             "recovered": describe_last(recoveries),

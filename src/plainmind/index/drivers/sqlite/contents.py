@@ -24,7 +24,7 @@ from plainmind.index.drivers.sqlite.view import (
     read_signs,
 )
 from plainmind.index.drivers.sqlite.writer import all_postings
-from plainmind.index.vectors import signs_of, signs_width
+from plainmind.index.vectors import lengthen, signs_of, signs_width
 
 _FILES = "SELECT id, path, source, hash, scope, chunks, tallest FROM files"
 _CHUNKS = """SELECT c.id, c.ordinal, c.start_line, c.end_line, c.length, c.text, c.context, c.day, v.vector
@@ -105,8 +105,8 @@ class SqliteContents:
         check_parts(db)
         self._db = db
         self._fingerprint = read_fingerprint(db)
-        dims = self._fingerprint.embedder.dims if self._fingerprint else 0
-        self._blobs = [_Blobs(db, segment, dims) for segment in all_segments(db)]
+        self._dims = self._fingerprint.embedder.dims if self._fingerprint else 0
+        self._blobs = [_Blobs(db, segment, self._dims) for segment in all_segments(db)]
         self._first_ids = [each.segment.first_id for each in self._blobs]
 
     def fingerprint(self) -> IndexFingerprint | None:
@@ -146,7 +146,7 @@ class SqliteContents:
     def _chunks(self, file: _File) -> Iterator[ChunkContents]:
         """The chunks of one file, each compared with what the blobs of its segment hold of it."""
         count = 0
-        for id_, ordinal, first, last, length, text, context, day, vector in self._db.execute(
+        for id_, ordinal, first, last, length, text, context, day, kept in self._db.execute(
             _CHUNKS, (file.id,)
         ):
             if last - first > file.tallest:
@@ -158,6 +158,7 @@ class SqliteContents:
             if segment.source != file.source:
                 raise contradiction("a chunk is in a segment of another source")
             position = id_ - segment.first_id
+            vector = None if kept is None else lengthen(kept, self._dims)
             self._blobs[at].check(position, file.scope, vector)
             count += 1
             chunk = Chunk(

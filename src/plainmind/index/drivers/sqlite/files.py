@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 Bindings: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 
 BUSY_TIMEOUT_MS = 5_000
 _CACHE_KIB = 4_000  # to read a page again, and to compare its checksum, takes longer than to find room for it
-_PAGE_BYTES = 8_192  # holds fifteen vectors of 256 dimensions with little left over
+_PAGE_BYTES = 8_192  # holds 31 vectors of 256 dimensions with little left over
 _CHECKSUM_BYTES = 4  # at the end of each page
 _HEADER_BYTES = 100  # of the first page: what SQLite reads first, and reads again with the page
 _RIGHT = 0x2144DF1C  # the CRC-32 of whatever ends in its own CRC-32

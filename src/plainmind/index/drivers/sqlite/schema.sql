@@ -56,7 +56,7 @@ CREATE INDEX chunks_by_file ON chunks (file_id, start_line);
 
 CREATE TABLE vectors (         -- apart from the chunks: a search reads hundreds of vectors and few texts
     id     INTEGER PRIMARY KEY,-- of the chunk
-    vector BLOB NOT NULL       -- float16 of unit length, in the byte order of the machine
+    vector BLOB NOT NULL       -- of unit length, as `vectors.shorten` makes it: dims + 1 bytes, or float16 as the machine has it
 );
 
 -- What is searched is packed in segments, because reading a row for each chunk costs more than comparing it. A segment

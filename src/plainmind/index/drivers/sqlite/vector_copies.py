@@ -1,18 +1,18 @@
-"""Copies of all vectors in the memory of a process that stays: as they are where they are few, else a byte a number.
+"""Copies of all vectors in the memory of a process that stays: as float16 where they are few, else a byte a number.
 
 Signs are a small fraction of the vectors and all that a cold search has to read, but they point only roughly: a
 thousand vectors and more are then read row by row. A process that has read as many rows as there are vectors could
 have had all of them. From then on it has some thousand of them side by side, and compares all of them exactly, in a
-tenth of a millisecond. Of more it compares every vector at one byte a number, and reads the few best exactly: from
-memory too, where there is room for both.
+tenth of a millisecond. Of more it compares every vector as it is kept, at one byte a number, with the question
+rounded alike, and the few best exactly. Only those that are kept as float16 are read once more for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from plainmind.base.lazy import Lock
-from plainmind.index.vectors import BYTES_PER_NUMBER, Absences, cosines_of, foremost
+from plainmind.index.vectors import BYTES_PER_NUMBER, STEPS, Absences, cosines_of, foremost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from plainmind.index.drivers.sqlite.view import Segment
 
     Array: TypeAlias = np.ndarray[Any, Any]
-    # The ids, from the first to before the second, that have a vector, and their packed vectors.
+    # The ids, from the first to before the second, that have a vector, and their vectors.
     ReadVectors: TypeAlias = Callable[[int, int], Sequence[tuple[int, bytes]]]
 
 MOST_BYTES = 40_000_000  # 150,000 vectors of 256 numbers; an index with more is searched by its signs
@@ -32,7 +32,7 @@ MOST_BLOCK_BYTES = 6_000_000  # 11,700 vectors of 256 numbers; of more there are
 _LEAST_ROOM = 256  # vectors that may come before a block is made anew
 
 _ROWS_AT_ONCE = 4_096
-_SCALE = 4  # bytes beside the numbers of a vector
+_STEP = 4  # bytes beside the numbers of a vector
 _LEAST = -1e9  # below any cosine, however rough
 _COLUMNS = 8  # times the wanted ones: so many that two of the wanted are seldom in the same one
 
@@ -154,15 +154,14 @@ class Compared:
 class _Copy:
     """The vectors of one segment. Positions are never used again, so what was copied stays right."""
 
-    def __init__(self, capacity: int, dims: int, *, with_exact: bool) -> None:
+    def __init__(self, capacity: int, dims: int) -> None:
         import numpy as np
 
         self.copied = 0  # positions below are there
         self.numbers = np.zeros((capacity, dims), dtype=np.int8)
-        self.scales = np.zeros(capacity, dtype=np.float32)  # what a unit of `numbers` is worth; 0: no vector
+        self.steps = np.zeros(capacity, dtype=np.float32)  # what a unit of `numbers` is worth; 0: no vector
         self.gaps = np.empty(0, dtype=np.int64)  # the positions that were copied and had no vector
-        # The vectors as they are stored, where there is room for them too.
-        self.exact = np.zeros((capacity, dims), dtype=np.float16) if with_exact else None
+        self.rough: set[int] = set()  # those whose vectors are kept as float16 and are only about these
 
     def copy(self, read: ReadVectors, segment: Segment) -> None:
         """Copy what has come since."""
@@ -172,19 +171,34 @@ class _Copy:
         for start in range(self.copied, segment.used, _ROWS_AT_ONCE):
             end = min(start + _ROWS_AT_ONCE, segment.used)
             found = read(segment.first_id + start, segment.first_id + end)
-            if not found:
-                continue
-            positions = np.array([id_ for id_, _ in found]) - segment.first_id
-            vectors = np.frombuffer(b"".join(vector for _, vector in found), dtype=np.float16)
-            stored = vectors.reshape(-1, dims)
-            if self.exact is not None:
-                self.exact[positions] = stored
-            numbers = stored.astype(np.float32)
-            units = np.abs(numbers).max(axis=1) / 127
-            self.numbers[positions] = np.rint(numbers / units[:, None])
-            self.scales[positions] = units
-        self.gaps = np.flatnonzero(self.scales[: segment.used] == 0)
+            short = {id_ - segment.first_id: kept for id_, kept in found if len(kept) == dims + 1}
+            if short:
+                rows = np.frombuffer(b"".join(short.values()), dtype=np.uint8).reshape(-1, dims + 1)
+                positions = list(short)
+                self.numbers[positions] = rows[:, :dims].view(np.int8)
+                self.steps[positions] = np.array(STEPS, dtype=np.float32)[rows[:, dims]]
+            if len(short) < len(found):
+                self._round({id_ - segment.first_id: kept for id_, kept in found if len(kept) != dims + 1})
+        self.gaps = np.flatnonzero(self.steps[: segment.used] == 0)
         self.copied = segment.used
+
+    def exact(self, positions: Sequence[int]) -> bytes:
+        """The packed vectors of some positions, none of which is a gap or rough."""
+        import numpy as np
+
+        return (self.numbers[positions] * self.steps[positions, None]).astype(np.float16).tobytes()
+
+    def _round(self, packed: Mapping[int, bytes]) -> None:
+        """Copy vectors that are kept as float16, by their positions."""
+        import numpy as np
+
+        positions = list(packed)
+        stored = np.frombuffer(b"".join(packed.values()), dtype=np.float16)
+        numbers = stored.reshape(len(positions), -1).astype(np.float32)
+        units = np.abs(numbers).max(axis=1) / 127
+        self.numbers[positions] = np.rint(numbers / units[:, None])
+        self.steps[positions] = units
+        self.rough.update(positions)
 
 
 class Int8Copies:
@@ -196,12 +210,14 @@ class Int8Copies:
 
     def fit(self, segments: Sequence[Segment], dims: int) -> bool:
         """Whether there is room for copies of these segments beside those that there are."""
-        return self._rows_with(segments) * (dims + _SCALE) <= MOST_BYTES
+        return self.bytes_with(segments, dims) <= MOST_BYTES
 
     def bytes_with(self, segments: Sequence[Segment], dims: int) -> int:
         """How much memory all copies take once these segments are among them."""
-        count = self._rows_with(segments)
-        return count * (_exact_row(dims) if _has_room_for_exact(count, dims) else dims + _SCALE)
+        own = {segment.first_id: max(segment.capacity, segment.used) for segment in segments}
+        with self._lock:
+            others = sum(len(copy.steps) for first_id, copy in self._copies.items() if first_id not in own)
+        return (sum(own.values()) + others) * (dims + _STEP)
 
     def keep(self, living: Iterable[int]) -> None:
         """Let go of segments that are no more; `living` are the first ids of those that are."""
@@ -223,12 +239,10 @@ class Int8Copies:
 
         numbers = np.frombuffer(query, dtype=np.float16).astype(np.float32)
         asked = np.rint(numbers / (np.abs(numbers).max() / 127)).astype(np.int8)
-        count = self._rows_with([segment for segment, _ in segments])
-        with_exact = _has_room_for_exact(count, len(numbers))
         cosines = []
         for segment, absences in segments:
-            copy = self._copy_of(read, segment, len(numbers), with_exact=with_exact)
-            near = products(asked, copy.numbers[: segment.used]) * copy.scales[: segment.used]
+            copy = self._copy_of(read, segment, len(numbers))
+            near = products(asked, copy.numbers[: segment.used]) * copy.steps[: segment.used]
             if len(copy.gaps):
                 # Gone before it was copied: a view that still has it has to compare it.
                 near[copy.gaps[copy.gaps < segment.used]] = np.inf
@@ -244,48 +258,26 @@ class Int8Copies:
         return found
 
     def exact(self, segment: Segment, ids: Sequence[int]) -> tuple[list[int], bytes]:
-        """Those of some ids of a segment whose vectors are here as they are stored, and these vectors."""
+        """Those of some ids of a segment whose vectors are here as they are stored, and these vectors, packed."""
         copy = self._copies.get(segment.first_id)
-        vectors = copy.exact if copy is not None else None
-        if copy is None or vectors is None:
+        if copy is None:
             return [], b""
-        import numpy as np
+        first, count, rough = segment.first_id, copy.copied, copy.rough
+        here = [id_ for id_ in ids if id_ - first < count and id_ - first not in rough]
+        if len(copy.gaps):
+            gaps = set(copy.gaps.tolist())
+            here = [id_ for id_ in here if id_ - first not in gaps]
+        return here, copy.exact([id_ - first for id_ in here]) if here else b""
 
-        positions = np.array(ids) - segment.first_id
-        here = copy.scales[positions] != 0.0
-        if here.all():
-            return list(ids), vectors[positions].tobytes()
-        return [id_ for id_, one in zip(ids, here.tolist(), strict=True) if one], vectors[
-            positions[here]
-        ].tobytes()
-
-    def _rows_with(self, segments: Sequence[Segment]) -> int:
-        """For how many vectors the copies have room once these segments are among them."""
-        own = {segment.first_id: max(segment.capacity, segment.used) for segment in segments}
-        with self._lock:
-            others = sum(len(copy.scales) for first_id, copy in self._copies.items() if first_id not in own)
-        return sum(own.values()) + others
-
-    def _copy_of(self, read: ReadVectors, segment: Segment, dims: int, *, with_exact: bool) -> _Copy:
+    def _copy_of(self, read: ReadVectors, segment: Segment, dims: int) -> _Copy:
         with self._lock:
             copy = self._copies.get(segment.first_id)
             if copy is None:
                 capacity = max(segment.capacity, segment.used)
-                copy = self._copies[segment.first_id] = _Copy(capacity, dims, with_exact=with_exact)
-            if not with_exact:
-                copy.exact = None
+                copy = self._copies[segment.first_id] = _Copy(capacity, dims)
             if copy.copied < segment.used:
                 copy.copy(read, segment)
             return copy
-
-
-def _exact_row(dims: int) -> int:
-    """How many bytes a vector takes that is kept both ways."""
-    return dims + _SCALE + BYTES_PER_NUMBER * dims
-
-
-def _has_room_for_exact(count: int, dims: int) -> bool:
-    return count * _exact_row(dims) <= MOST_BYTES
 
 
 def _reached(cosines: Array, wanted: int) -> float:

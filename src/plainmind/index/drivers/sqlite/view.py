@@ -33,6 +33,7 @@ from plainmind.index.vectors import (
     SignPart,
     cosines_of,
     effort_for,
+    lengthen,
     query_signs,
     sign_arithmetic,
     signs_width,
@@ -466,7 +467,7 @@ class SqliteView:
         count = sum(len(absences.flags) - absences.count for _, absences in with_absences)
         blocks = self.cache.vector_blocks([segment for segment, _ in parts], self.overview.dims)
         if blocks is not None:
-            compared = blocks.compare(self._read_vectors, query, with_absences, limit)
+            compared = blocks.compare(self._read_packed, query, with_absences, limit)
             self._compared = query, compared
             self.cache.take_room_for_blocks()
             return compare([*compared.nearest, *compared.unread])
@@ -475,7 +476,7 @@ class SqliteView:
             return compare([id_ for segment, own in with_absences for id_ in own.present(segment.first_id)])
         copies = self.cache.int8_copies([segment for segment, _ in parts], self.overview.dims)
         if copies is not None:
-            ids = copies.nearest(self._read_vectors, query, with_absences, INT8_EFFORT * limit)
+            ids = copies.nearest(self._read_kept, query, with_absences, INT8_EFFORT * limit)
             # The others will be asked for too: together they take as long as one of the two.
             cosines = compare(list(dict.fromkeys([*ids, *besides])))
             return {id_: cosines[id_] for id_ in ids if id_ in cosines}
@@ -501,7 +502,8 @@ class SqliteView:
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id."""
-        return dict(self.db.execute(_VECTORS, (_listed(ids),)))
+        dims = self.overview.dims
+        return {id_: lengthen(kept, dims) for id_, kept in self.db.execute(_VECTORS, (_listed(ids),))}
 
     def chunks(self, ids: Sequence[int], scopes: frozenset[str]) -> dict[int, tuple[Chunk, int]]:  # noqa: ARG002
         """Chunks by id; `confirm` has made sure of their scopes."""
@@ -538,10 +540,15 @@ class SqliteView:
 
     def vectors_of(self, source: Source, path: str) -> list[bytes | None]:
         """The vectors of the chunks of one file, in their order."""
-        return [vector for (vector,) in self.db.execute(_VECTORS_OF, (source, path))]
+        dims, found = self.overview.dims, self.db.execute(_VECTORS_OF, (source, path))
+        return [None if kept is None else lengthen(kept, dims) for (kept,) in found]
 
-    def _read_vectors(self, first_id: int, end: int) -> list[tuple[int, bytes]]:
+    def _read_kept(self, first_id: int, end: int) -> list[tuple[int, bytes]]:
         return rows(self.db, _VECTORS_BETWEEN, (first_id, end))
+
+    def _read_packed(self, first_id: int, end: int) -> list[tuple[int, bytes]]:
+        dims = self.overview.dims
+        return [(id_, lengthen(kept, dims)) for id_, kept in self._read_kept(first_id, end)]
 
     def _nearest_by_signs(
         self,

@@ -46,7 +46,7 @@ from plainmind.index.drivers.sqlite.view import (
     read_signs,
     storable,
 )
-from plainmind.index.vectors import pack_vector, signs_of, signs_width
+from plainmind.index.vectors import lengthen, shorten, signs_of, signs_width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -251,8 +251,8 @@ def signed_64(number: int) -> int:
 def _ready(chunk: PreparedChunk, dims: int, scope: int) -> Ready:
     if chunk.vector is None:
         return Ready(chunk, None, None, scope)
-    vector = pack_vector(chunk.vector, dims)
-    return Ready(chunk, vector, signs_of(vector), scope)
+    vector = shorten(chunk.vector, dims)
+    return Ready(chunk, vector, signs_of(lengthen(vector, dims)), scope)
 
 
 def _chunk_row(id_: int, file_id: int, each: PreparedChunk) -> tuple[object, ...]:
