@@ -262,11 +262,9 @@ class Int8Copies:
         copy = self._copies.get(segment.first_id)
         if copy is None:
             return [], b""
-        first, count, rough = segment.first_id, copy.copied, copy.rough
-        here = [id_ for id_ in ids if id_ - first < count and id_ - first not in rough]
-        if len(copy.gaps):
-            gaps = set(copy.gaps.tolist())
-            here = [id_ for id_ in here if id_ - first not in gaps]
+        first, rough = segment.first_id, copy.rough
+        steps = copy.steps[[id_ - first for id_ in ids]].tolist()
+        here = [id_ for id_, step in zip(ids, steps, strict=True) if step and id_ - first not in rough]
         return here, copy.exact([id_ - first for id_ in here]) if here else b""
 
     def _copy_of(self, read: ReadVectors, segment: Segment, dims: int) -> _Copy:
