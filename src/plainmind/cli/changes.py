@@ -251,13 +251,7 @@ def _agree(chosen: Forgotten, console: Console) -> bool:
             f"nobody is there to ask whether {what} may go; nothing was removed",
             hint="--yes removes it without asking, --dry-run only shows it",
         )
-    print(
-        f"Remove {'these' if places > 1 else 'this'} for good? [y/N] ",
-        end="",
-        file=sys.stderr,
-        flush=True,
-    )
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return console.ask(f"Remove {'these' if places > 1 else 'this'} for good?")
 
 
 def _as_json(forgotten: Forgotten, staying: StillThere) -> dict[str, Any]:

@@ -83,6 +83,11 @@ class Console:
         if hint:
             print(f"{self._on_err('hint:', 'bold')} {visible(hint)}", file=sys.stderr)
 
+    def ask(self, question: str) -> bool:
+        """Whether the person at the terminal says yes; anything else is a no."""
+        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+        return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
     def style(self, text: str, style: str) -> str:
         """Colour a part of the answer, where colours are wanted."""
         return _in_style(text, style) if self._out_color else text

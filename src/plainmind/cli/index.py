@@ -93,8 +93,7 @@ def _agree(cost: Cost, console: Console, *, yes: bool) -> bool:
         return True
     if console.json or not is_terminal(sys.stdin):
         return False
-    print(f"{in_words(cost).rstrip(',')}{where}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return console.ask(f"{in_words(cost).rstrip(',')}{where}. Go on?")
 
 
 def add_watch(parser: argparse.ArgumentParser) -> None:

@@ -305,8 +305,7 @@ def _agree(shown: str, console: Console) -> bool:
             f"nobody is there to ask whether {shown} may go; nothing was removed",
             hint="--yes removes it without asking",
         )
-    print(f"Remove {console.printable(shown)} for good? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return console.ask(f"Remove {console.printable(shown)} for good?")
 
 
 def run_fork(arguments: argparse.Namespace, console: Console) -> int:

@@ -194,8 +194,7 @@ def run_forget(arguments: argparse.Namespace, console: Console) -> int:
 def _agree(ids: Sequence[str], console: Console) -> bool:
     for name in ids:
         console.answer(f"entry {name}")
-    print("Remove for good? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return console.ask("Remove for good?")
 
 
 def run_stats(arguments: argparse.Namespace, console: Console) -> int:
