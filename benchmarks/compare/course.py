@@ -31,7 +31,7 @@ from plainmind.guests.evaluation.dataset import Question
 WARM_UP = 5
 FOUND_WITHIN_S = 30.0
 _LOOK_AGAIN_S = 0.02
-SLOW_S = 30.0  # by the processor: a first index that takes longer is made once
+SLOW_S = 30.0  # by the processor: an index that takes longer is made, or brought up to date, once
 Tell = Callable[[str], None]
 
 
@@ -93,8 +93,13 @@ class Runner:
 
     def index_again(self) -> None:
         """Index when nothing has changed."""
+        if self._is_slow("again"):
+            return
         if commands := self.peer.index(self.place, first=False):
             self.laps["again"].append(together(self.command(words) for words in commands))
+
+    def _is_slow(self, what: str) -> bool:
+        return any(lap.cpu_seconds > SLOW_S for lap in self.laps[what])
 
     def search_cold(self, question: Question, into: str = "cold") -> list[Shown]:
         """A process that searches and ends."""
@@ -120,6 +125,8 @@ class Runner:
 
     def edit(self, number: int, question: Question, *, by_commands: bool = False) -> None:
         """Append a line to a note, and look for it until it is found."""
+        if by_commands and self._is_slow("again"):
+            return
         commands = self.peer.index(self.place, first=False) if by_commands else ()
         if by_commands and not commands and self.peer.kept(self.place):
             return  # it has an index, and no command that brings it up to date

@@ -158,7 +158,8 @@ def _general(figures: Figures) -> list[str]:
         favours whoever shows more.
 
         First index: from nothing, with the vectors where it has them; made once where it takes more than
-        half a minute, else up to three times. Edit → found: a line is appended to a note, then asked for until it
+        half a minute, else up to three times. Who takes longer than that when nothing has changed does it
+        once too, and no edit by commands. Edit → found: a line is appended to a note, then asked for until it
         is among the first results.
 
         Memory is that of all processes of a peer together, looked at twenty times a second, and after each

@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from compare import course
 from compare import work as work_module
 from compare.course import Course, Rounds, Runner, figures_of, summary_of, vectors_on_loopback
 from compare.judge import CUT, Judge, Shown, holds, plain
@@ -125,6 +126,33 @@ def test_a_course_measures_ours_beside_a_peer_and_leaves_out_who_fails(tmp_path,
     assert "| recall@6, 700 characters a result | **1.000** | **1.000** | – |" in page
     assert "Broken stopped taking part" in page
     assert "- It is a toy.\n- It is ours." in page
+
+
+class Indexer(Looker):
+    name = "indexer"
+    title = "Indexer"
+
+    def index(self, place, *, first):
+        return [[sys.executable, "-S", "-c", "pass"]]
+
+
+@LINUX
+@pytest.mark.timeout(120)
+def test_an_index_that_is_slow_to_bring_up_to_date_is_brought_there_once(tmp_path, dataset, monkeypatch):
+    work = gather(tmp_path / "work", dataset=dataset, around=None, limit=None)
+    rounds = Rounds(first=1, cold=3, edits=2)
+
+    def measured(name):
+        indexer = Runner(
+            Indexer(), tools=tmp_path / "tools", folder=tmp_path / name, base=work.workspace,
+            vectors="http://127.0.0.1:9/v1", server=os.getpid(),
+        )  # fmt: skip
+        Course([indexer], work, rounds=rounds, tell=lambda _: None, keep=lambda: None).run()
+        return {what: len(indexer.laps[what]) for what in ("cold", "again", "edit by commands")}
+
+    assert measured("quick") == {"cold": 3, "again": 3, "edit by commands": 2}
+    monkeypatch.setattr(course, "SLOW_S", 0.0)
+    assert measured("slow") == {"cold": 3, "again": 1, "edit by commands": 0}
 
 
 def test_the_page_in_the_repository_is_what_its_figures_say():
