@@ -151,3 +151,12 @@ def test_nothing_but_names_of_secrets_is_given_up_after_some_pages():
     assert has_crowd(text)
     assert work_of(text) < 60_000
     assert not has_crowd(text[:40_000])
+
+
+def test_nothing_but_flags_of_command_lines_is_given_up_too():
+    text = " -pa1b2c3 -u a:" * 3_000
+    lines = "gcc -c -o main.o main.c -w -p && ls -la -t /var/log | sort -u -k 2\n" * 3_000
+
+    assert has_crowd(text)
+    assert not has_crowd(lines)
+    assert not has_crowd("- - - - - - - -\n" * 3_000)

@@ -18,6 +18,7 @@ from plainmind.base.model import split_lines
 from plainmind.redaction.anchors import look_through
 from plainmind.redaction.credentials import (
     credentials_in_headers,
+    is_full_of_flags,
     passwords_before_hosts,
     passwords_in_addresses,
     passwords_in_command_lines,
@@ -122,7 +123,7 @@ class Redactor:
 
     def _find_closely(self, page: Page, most: int, first: int = 0) -> list[Found] | None:
         """Find the secrets of a text one by one; None when there are more from a place on, or too many names."""
-        if not look_through(page, most // _COST_OF_PART):
+        if not look_through(page, most // _COST_OF_PART) or (most < _ANY_NUMBER and is_full_of_flags(page)):
             return None
         # From what is certain to what is likely: where two overlap, the first one says what it is.
         scans = (
