@@ -159,20 +159,18 @@ class Redactor:
         Where the pieces are depends on the key, so that nobody can write around them.
         """
         # The beginning is one of them: there is the heading of a table, without which its rows are none.
-        seen = self._count(text[:_BEGINNING], _MANY_IN_SAMPLES)
+        pieces = [text[:_BEGINNING]]
         chance = int(self._marks.digest(str(len(text))), 16)
         for first in range(0, len(text) - _SAMPLED_ONCE_IN, _SAMPLED_ONCE_IN):
-            if seen >= _MANY_IN_SAMPLES:
-                break
             at = first + (_SAMPLED_ONCE_IN - _SAMPLE) * (chance & 255) // 255
             chance = chance >> 8 | (chance & 255) << 120
-            seen += self._count(text[at : at + _SAMPLE], _MOST_IN_SAMPLE)
-        return seen >= _MANY_IN_SAMPLES
-
-    def _count(self, piece: str, most: int) -> int:
-        """Count the secrets in a piece, up to so many."""
-        found = self._find_closely(Page(piece, _LOOKS_IN_SAMPLE), most)
-        return most if found is None else len(found)
+            pieces.append(text[at : at + _SAMPLE])
+        found = self._find_closely(Page("\n\n".join(pieces), _LOOKS_IN_SAMPLES), _MOST_IN_SAMPLES)
+        if found is None:
+            return True
+        # Many in one place are a file of settings; they count as few.
+        places = [start // (_SAMPLE + 2) for start, _, _ in found]
+        return sum(min(places.count(place), _MOST_IN_SAMPLE) for place in set(places)) >= _MANY_IN_SAMPLES
 
     def _find_in_crowd(self, text: str) -> list[Found]:
         """Read a text closely up to where it is a crowd of secrets, hide that as a whole, and read on behind it."""
@@ -288,9 +286,9 @@ _FIRST_LOOK = 4_096
 _CONTEXT = 1_024
 _COST_OF_PART = 20  # a part of a text that is full of names of secrets counts as so many
 _SAMPLED_FROM = 131_072
-_SAMPLED_ONCE_IN, _SAMPLE, _BEGINNING = 65_536, 512, 2_048
-_MOST_IN_SAMPLE, _MANY_IN_SAMPLES = 3, 6
-_LOOKS_IN_SAMPLE = 4
+_SAMPLED_ONCE_IN, _SAMPLE, _BEGINNING = 65_536, 512, 2_054
+_MOST_IN_SAMPLES, _MOST_IN_SAMPLE, _MANY_IN_SAMPLES = 40, 3, 6
+_LOOKS_IN_SAMPLES = 16
 _EMPTY_LINE = pattern(r"\n\r?\n")
 
 
