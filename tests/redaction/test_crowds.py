@@ -160,3 +160,13 @@ def test_nothing_but_flags_of_command_lines_is_given_up_too():
     assert has_crowd(text)
     assert not has_crowd(lines)
     assert not has_crowd("- - - - - - - -\n" * 3_000)
+
+
+def test_what_stands_before_a_crowd_far_behind_is_shown():
+    crowd = "user,password\n" + "".join(f"bob,{value}\n" for value in values(8_000))
+    text = f"{PROSE * 4_000}\n{crowd}\n{PROSE * 400}"
+
+    shown = REDACTOR.without_secrets(text)
+
+    assert has_crowd(text)
+    assert shown.count(PROSE) >= 3_980 + 390

@@ -118,8 +118,10 @@ class Redactor:
         if length <= _ALWAYS_CLOSELY:
             found = self._find_closely(Page(text), _ANY_NUMBER)
         elif length < _SAMPLED_FROM or not self._seems_crowded(text):
-            found = self._find_closely(Page(text), _most_found(length))
-        return self._find_in_crowd(text) if found is None else found
+            page = Page(text)
+            found = self._find_closely(page, _MOST_FOUND + length // _LENGTH_OF_ONE_ELSEWHERE)
+            return self._find_in_crowd(text, page.crowded_from) if found is None else found
+        return self._find_in_crowd(text, 0) if found is None else found
 
     def _find_closely(self, page: Page, most: int, first: int = 0) -> list[Found] | None:
         """Find the secrets of a text one by one; None when there are more from a place on, or too many names."""
@@ -140,7 +142,8 @@ class Redactor:
             plain_words_in(page),
         )
         reports = _reports(scans, most, first)
-        if reports is None:
+        if isinstance(reports, int):
+            page.crowded_from = page.place_of(reports)
             forget_values()
             return None
         found = _with_next_lines(page.text, settle(reports, ()))
@@ -172,14 +175,17 @@ class Redactor:
         places = [start // (_SAMPLE + 2) for start, _, _ in found]
         return sum(min(places.count(place), _MOST_IN_SAMPLE) for place in set(places)) >= _MANY_IN_SAMPLES
 
-    def _find_in_crowd(self, text: str) -> list[Found]:
-        """Read a text closely up to where it is a crowd of secrets, hide that as a whole, and read on behind it."""
+    def _find_in_crowd(self, text: str, known: int) -> list[Found]:
+        """Read a text closely up to where it is a crowd of secrets, hide that as a whole, and read on behind it.
+
+        `known` is where it was found to be one, 0 when that is not known.
+        """
         length = len(text)
         found: list[Found] = []
         at = spent = 0
         hidden, looks = _LEAST_HIDDEN, most_looks(length)
         while at < length:
-            some, end, looks = self._find_before_crowd(text, at, spent, looks)
+            some, end, looks = self._find_before_crowd(text, at, spent, looks, known)
             found += some
             if end == length:
                 break
@@ -188,17 +194,20 @@ class Redactor:
             if found and found[-1][1] >= end:  # it goes on, or a secret reaches into it
                 end = found.pop()[0]
             found.append((end, stop, CROWD))
-            at, hidden = stop, hidden * 2
+            at, hidden, known = stop, hidden * 2, 0
         return found
 
-    def _find_before_crowd(self, text: str, at: int, spent: int, looks: int) -> tuple[list[Found], int, int]:
+    def _find_before_crowd(
+        self, text: str, at: int, spent: int, looks: int, known: int
+    ) -> tuple[list[Found], int, int]:
         """Find secrets from a place on, up to where they are too many; where that is, and how many looks are left."""
         length = len(text)
         first = max(0, at - _CONTEXT)
         kept: list[Found] = []
         verdicts: dict[tuple[str, str], Verdict] = {}
         until, left = at, looks
-        size = _FIRST_LOOK
+        size = max(_FIRST_LOOK, known)
+        again = _MOST_AGAIN
         while until < length:
             end = min(at + size, length)
             page = Page(text[first:end], looks)
@@ -207,13 +216,20 @@ class Redactor:
             found = self._find_closely(page, most, at - first)
             left = page.looks
             if found is None:
-                break
+                known = first + page.crowded_from
+                if known - at < 4 * max(until - at, _FIRST_LOOK) or not again:
+                    break
+                size = known - at  # far behind what was read: up to there it is none
+                again -= 1
+                continue
             until = end if end == length else _place_to_stop(text, at, end - _CONTEXT)
             kept = [
                 (max(at, first + start), first + last, kind)
                 for start, last, kind in found
                 if first + last > at and first + start < until
             ]
+            if known:
+                break
             # So much that there will be too many, if it goes on like this.
             size *= min(16, max(2, 2 * most // (len(kept) + 1)))
         return kept, until, max(0, left)
@@ -274,6 +290,7 @@ CROWD = "crowd"
 # or a long conversation has fewer; where there are more, all that follows is hidden up to an empty line.
 _MOST_FOUND = 300
 _LENGTH_OF_ONE = 10_000
+_LENGTH_OF_ONE_ELSEWHERE = 1_000  # where samples have few of them
 _LENGTH_OF_CREDIT = (
     2_500  # behind a crowd, one for so much that was hidden: whether it goes on is seen at once
 )
@@ -282,6 +299,7 @@ _REPORTS_OF_ONE = 4  # several rules may report a secret, and several words in t
 _ALWAYS_CLOSELY = 16_384
 _LEAST_HIDDEN = 65_536  # more than any secret is long, and twice as much each time
 _FIRST_LOOK = 4_096
+_MOST_AGAIN = 3
 # So far a rule looks around a place; tables, lists and keys go on for longer, but not over an empty line.
 _CONTEXT = 1_024
 _COST_OF_PART = 20  # a part of a text that is full of names of secrets counts as so many
@@ -296,8 +314,8 @@ def _most_found(length: int) -> int:
     return _MOST_FOUND + length // _LENGTH_OF_ONE
 
 
-def _reports(scans: Iterable[Iterable[Found]], most: int, first: int) -> list[list[Found]] | None:
-    """List what each scan reports; None when these are more secrets than that from a place on."""
+def _reports(scans: Iterable[Iterable[Found]], most: int, first: int) -> list[list[Found]] | int:
+    """List what each scan reports; or where one more stands, when these are more secrets than that from a place on."""
     reports: list[list[Found]] = []
     starts: set[int] = set()
     left = most * _REPORTS_OF_ONE
@@ -309,7 +327,7 @@ def _reports(scans: Iterable[Iterable[Found]], most: int, first: int) -> list[li
                 starts.add(found[0])
                 left -= 1
             if len(starts) > most or left < 0:
-                return None
+                return found[0]
         reports.append(some)
     return reports
 

@@ -44,6 +44,7 @@ class Page:
         "_stretches",
         "_values",
         "absent",
+        "crowded_from",
         "looks",
         "odd_signs",
         "original",
@@ -56,6 +57,7 @@ class Page:
         self.original = original
         self.looks = most_looks(len(original)) if looks is None else looks
         self.verdicts: dict[tuple[str, str], Verdict] | None = None
+        self.crowded_from = 0  # where there turned out to be too many secrets in the original
         self.odd_signs: frozenset[str] = frozenset() if original.isascii() else _odd_signs_of(original)
         self._marked = _as_plain_signs(original, self.odd_signs)
         plain = self._marked.replace(_NOTHING, "") if _NOTHING in self._marked else self._marked
