@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import zlib
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 from plainmind.base.errors import NotFound, PlainmindError, StorageFailure
 from plainmind.base.model import sha256_bytes
 from plainmind.files import history as module
-from plainmind.files.history import APPEND, History, Problem, Tombstones, rewrite
-from plainmind.files.system import SYSTEM
+from plainmind.files.history import APPEND, History, Problem, Tombstones, rewrite, scrub
+from plainmind.files.system import SYSTEM, System
 
 DAY = 86_400.0
 
@@ -165,23 +166,29 @@ def test_erased_text_is_in_no_file_and_the_rest_can_still_be_read(history: Histo
     assert history.erase(without_secrets) == 0
 
 
-def test_an_erased_file_is_overwritten_before_its_name_goes(tmp_path: Path, clock: Clock) -> None:
+def test_an_erased_file_is_overwritten_before_it_is_made_sure_that_its_name_is_gone(
+    tmp_path: Path, clock: Clock
+) -> None:
     from tests.support.faulty_system import FaultySystem
 
     blob = tmp_path / "history" / "blobs" / sha256_bytes(b"secret")
-    seen: list[bytes] = []
+    seen: list[tuple[bytes, bool]] = []
 
     def look(name: str, _: int) -> None:
-        if name == "unlink" and blob.exists():
-            seen.append(blob.read_bytes())
+        if name == "fsync_folder" and seen_by is not None:
+            seen.append((os.pread(seen_by, 1_000, 0), blob.exists()))
 
+    seen_by = None
     history = History(str(tmp_path / "history"), clock=clock, system=FaultySystem(before=look))
     history.keep("MEMORY.md", b"secret", "edit")
     size = blob.stat().st_size
-    history.erase(without_secrets)
+    seen_by = os.open(blob, os.O_RDONLY)
+    try:
+        history.erase(without_secrets)
+    finally:
+        os.close(seen_by)
 
-    assert seen == [bytes(size)]
-    assert not blob.exists()
+    assert seen[-1] == (bytes(size), False)
 
 
 def test_an_erasure_that_failed_half_way_can_be_finished(tmp_path: Path, clock: Clock) -> None:
@@ -404,3 +411,21 @@ def test_a_file_elsewhere_that_a_journal_was_linked_to_is_not_cleared_when_the_j
 
     assert outside.read_text() == "somebody's own\n"
     assert journal.read_text() == "{}\n"
+
+
+def test_a_file_elsewhere_that_was_linked_to_for_a_moment_is_not_cleared_when_a_file_is_scrubbed(tmp_path):
+    outside, ours = tmp_path / "outside.txt", tmp_path / "ours.txt"
+    outside.write_text("somebody's own\n")
+    ours.hardlink_to(outside)
+
+    class Swapped(System):
+        def open(self, path, flags, mode=0o600):
+            fd = super().open(path, flags, mode)
+            ours.unlink()  # what is open has one name now, and that is not ours
+            ours.write_text("ours\n")
+            return fd
+
+    scrub(str(ours), Swapped())
+
+    assert outside.read_text() == "somebody's own\n"
+    assert not ours.exists()

@@ -166,3 +166,50 @@ def test_a_key_of_many_lines_is_put_back_line_by_line(noted, home):
 
     assert "MIIEabc" not in viewed
     assert (noted / "memory" / "key.md").read_text() == f"# Key\n\n{key}\n\nKept.\n"
+
+
+CROWD = "".join(f"| box {at} | kX9mQ{at:05}vT |\n" for at in range(4_000))
+FULL_NOTE = f"# Boxes\n\n| box | password |\n|---|---|\n{CROWD}\nThe boxes stand in the cellar.\n"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "| box 3000 | kX9mQ03000vT |\n",
+        "kX9mQ03000vT |\n| box 3001 | kX9mQ",
+        "…X9mQ03000…",
+        "…box 5 | kX9mQ00005vT",
+    ],
+)
+def test_a_part_of_a_crowd_of_secrets_shows_none_of_them(part):
+    shown = part_without_secrets(part, FULL_NOTE, Redactor(key=b"k"))
+
+    assert "mQ0" not in shown
+    assert "[redacted:" in shown
+    assert shown.count("\n") == part.count("\n")
+
+
+def test_a_part_beside_a_crowd_of_secrets_is_shown_as_it_is():
+    part = "The boxes stand in the cellar."
+
+    assert part_without_secrets(part, FULL_NOTE, Redactor(key=b"k")) == part
+
+
+def test_a_crowd_of_secrets_is_put_back_as_it_was(noted, home):
+    (noted / "memory" / "boxes.md").write_text(FULL_NOTE)
+    home.mkdir()
+    (home / "redaction.key").write_bytes(b"k" * 32)  # with another key two of the marks may be the same
+    with opened(noted, home) as memory:
+        tool = memory.within(THE_OWNER).memory_tool()
+        viewed = tool.call({"command": "view", "path": "/memories/boxes.md", "view_range": [1, 6]}).text
+        edit = {
+            "command": "str_replace",
+            "path": "/memories/boxes.md",
+            "old_str": "cellar",
+            "new_str": "attic",
+        }
+        answer = tool.call(edit)
+
+    assert "kX9mQ" not in viewed
+    assert not answer.is_error
+    assert (noted / "memory" / "boxes.md").read_text() == FULL_NOTE.replace("cellar", "attic")

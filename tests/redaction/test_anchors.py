@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plainmind.redaction.anchors import _all_words, _pairs_of, _Words, _words, look_through, parts_of
+from plainmind.redaction.anchors import Part, _all_words, _pairs_of, _Words, _words, look_through, parts_of
 from plainmind.redaction.engine import Redactor
 from plainmind.redaction.page import Page
 
@@ -94,3 +94,37 @@ def test_a_word_before_a_sign_is_found_in_any_language_in_a_crowd():
         text = f"{crowd}{name} = 'a8f3k2m9q1z7x5c4' {crowd}"
 
         assert "a8f3k2m9q1z7x5c4" not in REDACTOR.without_secrets(text), name
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["password ", "SK", "dapi", "api_key=a1b2c3d4e5 ", "pass the token, then go on with the walk\n" * 7],
+)
+@pytest.mark.parametrize("before", [0, 3_000, 5_001])
+def test_what_is_repeated_has_the_same_names_as_if_it_were_searched_again(shape, before, monkeypatch):
+    text = (LAKE * 90)[:before] + shape * (30_000 // len(shape)) + "password: none " + LAKE * 90
+
+    def places():
+        page = Page(text)
+        look_through(page)
+        return [[(at, anchor.word) for at, anchor in part.places] for part in page.parts], page.absent
+
+    quickly = places()
+    repeated = [part for part, before in _parts_and_those_before(text) if part._repeated(before) is not None]
+    monkeypatch.setattr(Part, "_repeated", lambda *_: None)
+
+    assert len(repeated) >= 5
+    assert quickly == places()
+
+
+def _parts_and_those_before(text):
+    page = Page(text)
+    look_through(page)
+    return list(zip(page.parts[1:], page.parts, strict=False))
+
+
+@given(st.text(st.sampled_from("Ab ÉéÄßΣσςİıЯяＡａ…中Ⅷ\ud800𝐀")))
+def test_lower_case_is_what_it_is_whatever_way_it_is_made(text):
+    page = Page(text)
+
+    assert page.low == page.text.replace("\u0130", "i").lower()

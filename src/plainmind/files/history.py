@@ -183,7 +183,7 @@ class History:
         """Remove forgotten text from every stored content; how many had it.
 
         `without` gets each content and gives back what may stay of it: the same bytes, fewer, or None for
-        nothing. The old bytes are overwritten before their file goes. After a crash, call it again.
+        nothing. The old bytes are overwritten when their file has lost its name. After a crash, call it again.
         """
         with self._hold("erase"):
             self._blobs.sweep()
@@ -480,7 +480,7 @@ class Blobs:
 
     def destroy(self, name: str) -> None:
         """Remove a content so that its bytes are not left in free blocks."""
-        with explain_errors("erase", self._path(name), outcome="it still exists"):
+        with explain_errors("erase", self._path(name), outcome="its bytes are still on the disk"):
             scrub(self._path(name), self._system)
 
     def sweep(self) -> None:
@@ -506,9 +506,14 @@ class Blobs:
         return os.path.join(self._folder, name)
 
 
-def _overwrite(fd: int, system: System, *, names: int) -> None:
+def _clear(fd: int, system: System) -> None:
+    """Overwrite an open file with zeros, durably, if it has no name left.
+
+    Nothing can give it a name again. One that still has a name is not ours to clear: somebody may have put a hard link
+    to a file of his in the place of ours, and taken it away again.
+    """
     status = system.fstat(fd)
-    if stat.S_ISREG(status.st_mode) and status.st_nlink <= names:
+    if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
         write_all(system, fd, bytes(status.st_size))
         system.fsync(fd)
 
@@ -522,20 +527,22 @@ def rewrite(path: str, data: bytes, system: System) -> None:
         return
     try:
         write_atomically(path, data, system=system)
-        # It has no name any more, but its bytes are still on the disk. One that still has a name is not ours to clear.
-        _overwrite(old, system, names=0)
+        _clear(old, system)
     finally:
         system.close(old)
 
 
 def scrub(path: str, system: System) -> None:
-    """Overwrite a file with zeros, durably, before its name goes; one with a second name elsewhere only loses this."""
+    """Remove a file, so that the bytes it had are not left in free blocks; one with a second name only loses this.
+
+    The folder is synced last: after a power cut before that the name may be back, to be scrubbed again.
+    """
     fd = system.open(path, os.O_WRONLY)
     try:
-        _overwrite(fd, system, names=1)
+        system.unlink(path)
+        _clear(fd, system)
     finally:
         system.close(fd)
-    system.unlink(path)
     system.fsync_folder(os.path.dirname(path) or ".")
 
 

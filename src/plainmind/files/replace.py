@@ -326,7 +326,7 @@ def erase_conflict_copies(
     """Destroy the copies that contain forgotten text; how many there were."""
     erased = 0
     for copy in conflict_copies(state_dir, system=system):
-        with explain_errors("erase", copy, outcome="it still exists"):
+        with explain_errors("erase", copy, outcome="its bytes are still on the disk"):
             if matches(read_file(copy, system=system)):
                 scrub(copy, system)
                 erased += 1

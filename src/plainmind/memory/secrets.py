@@ -13,7 +13,7 @@ from plainmind.base.model import SearchResult
 from plainmind.base.value import replace
 from plainmind.files.atomic import write_atomically
 from plainmind.files.system import SYSTEM, explain_errors, read_file, write_all
-from plainmind.redaction.engine import RULES_VERSION, Redactor
+from plainmind.redaction.engine import CROWD, RULES_VERSION, Redactor
 
 _KEY_BYTES = 32
 
@@ -77,7 +77,10 @@ _NOTES_KEPT = 64
 
 def part_without_secrets(part: str, whole: str | None, redactor: Redactor) -> str:
     """Hide the secrets in a part of a note; what the whole note tells to be one is hidden too, also cut off."""
-    for secret, mark in _secrets_of(redactor, whole) if whole else ():
+    secrets, crowds = _secrets_of(redactor, whole) if whole else ((), ())
+    for start, end, mark in crowds:
+        part = _without_crowd(part, whole or "", start, end, mark)
+    for secret, mark in secrets:
         if len(secret) < _STANDS_ALONE_BELOW:
             part = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", lambda _, mark=mark: mark, part)  # type: ignore[misc]
         else:
@@ -98,16 +101,32 @@ def _without_pieces(part: str, secret: str, mark: str) -> str:
     return part
 
 
+def _without_crowd(part: str, whole: str, start: int, end: int, mark: str) -> str:
+    """Hide each line of a part, also one that is cut off, that the note has among nothing but secrets."""
+
+    def cleaned(line: str) -> str:
+        own = line.strip(_AROUND_PIECE)
+        is_hidden = own and whole.find(own, max(0, start - len(own) + 1), end + len(own) - 1) >= 0
+        return line.replace(own, mark) if is_hidden else line
+
+    return "".join(map(cleaned, part.splitlines(keepends=True)))
+
+
 @lru_cache(_NOTES_KEPT)
-def _secrets_of(redactor: Redactor, whole: str) -> tuple[tuple[str, str], ...]:
-    """The secrets of a note and their marks, the longest first; one of several lines is several."""
-    found = {
+def _secrets_of(
+    redactor: Redactor, whole: str
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[int, int, str], ...]]:
+    """The secrets of a note and their marks, the longest first, one of several lines as several; and its crowds."""
+    found = redactor.redact(whole).found
+    secrets = {
         line: one.mark
-        for one in redactor.redact(whole).found
+        for one in found
+        if one.kind != CROWD
         for line in whole[one.start : one.end].splitlines()
         if line.strip()
     }
-    return tuple(sorted(found.items(), key=lambda item: -len(item[0])))
+    crowds = tuple((one.start, one.end, one.mark) for one in found if one.kind == CROWD)
+    return tuple(sorted(secrets.items(), key=lambda item: -len(item[0]))), crowds
 
 
 def redaction_key(home: str) -> bytes:

@@ -53,6 +53,8 @@ _SHORT, _VERY_SHORT = 6_000, 300
 _PART = 4_096
 # A part in which more words are found than this is none that people wrote.
 _MOST_IN_PART = 256
+# Nor does anybody write many parts like this.
+_MANY_IN_PART = 160
 
 
 class Part:
@@ -60,21 +62,42 @@ class Part:
 
     def __init__(self, page: Page, span: tuple[int, int], places: Sequence[Place]) -> None:
         self.start, self.end = span
-        self.is_crowded = False
+        self.is_crowded = self.is_dense = False
         self._page = page
         self._places = places
         self._hits: Sequence[Hit] = ()
 
-    def look_through(self, pairs: Iterable[tuple[int, str]], most: int) -> Sequence[Hit]:
+    def look_through(
+        self, pairs: Iterable[tuple[int, str]], most: int, before: Part | None = None
+    ) -> Sequence[Hit]:
         """Find where words may be, and whether there are so many that nobody wrote this."""
         span = (self.start, self.end)
+        repeated = self._repeated(before) if before is not None and not before.is_crowded else None
         hits: list[Hit] = []
-        for shift, text in pairs:
+        for shift, text in pairs if repeated is None else ():
             hits += _words().hits_in(text, shift, span, most - len(hits))
-        self._hits = hits
+        self._hits = hits = hits if repeated is None else repeated
         self._places = _far_places(self._page, *span, most - len(hits))
         self.is_crowded = len(hits) + len(self._places) > most
+        self.is_dense = len(hits) + len(self._places) > _MANY_IN_PART
         return hits
+
+    def _repeated(self, before: Part) -> list[Hit] | None:
+        """Where words are in a part that says again and again what the part before it ended with."""
+        narrow, start = self._page.narrow, self.start
+        # A word may begin before the part, or end behind it.
+        first, last = start - _LONGEST_WORD, self.end + _LONGEST_WORD
+        at = narrow.find(narrow[first : first + _REPEATED], max(0, first - _LONGEST_REPEATED), start)
+        length = first - at
+        if not 0 <= at < first or narrow[at : last - length] != narrow[first:last]:
+            return None
+        at += _LONGEST_WORD - 1  # a part has the pair, too, of which it has the second character
+        return [
+            (place, pair)
+            for hit, pair in before._hits
+            if at <= hit < at + length
+            for place in range(hit + length, self.end, length)
+        ]
 
     @property
     def places(self) -> list[Place]:
@@ -194,11 +217,15 @@ def _far_places(page: Page, start: int, end: int, most: int) -> list[Place]:
     ]
 
 
-def look_through(page: Page) -> None:
-    """Find all words in a long text that any of the rules begin with, and note which of them it does not have."""
+def look_through(page: Page, most: int | None = None) -> bool:
+    """Find all words in a long text that any of the rules begin with, and note which of them it does not have.
+
+    False when it has more parts than this that are full of them, and is not worth to be read on.
+    """
     end = len(page.text)
+    most = end if most is None else most
     if end <= _VERY_SHORT or (end <= _SHORT and not _words.cache_info().currsize):
-        return
+        return True
     # One sign before the text, or two, make the pairs begin at its second character or at its first.
     pairs = ((1, _pairs_of(page.narrow, 1)), (2, _pairs_of(page.narrow, 2)))
     page.parts = []
@@ -211,15 +238,21 @@ def look_through(page: Page) -> None:
             beginning.look_through(pairs, _MOST_IN_PART * _BEGINNING // _PART)
             part.is_crowded = beginning.is_crowded
         if not part.is_crowded:
-            seen.update(map(_second, part.look_through(pairs, _MOST_IN_PART)))
+            before = page.parts[-1] if page.parts else None
+            seen.update(map(_second, part.look_through(pairs, _MOST_IN_PART, before)))
         is_crowded = part.is_crowded
+        most -= is_crowded or part.is_dense
+        if most < 0:
+            return False
         page.parts.append(part)
     if not any(part.is_crowded for part in page.parts):
         keywords = _keywords()
         page.absent = keywords.difference(word for pair in seen for word, _ in _words().found[pair])
+    return True
 
 
 _BEGINNING = _PART // 8
+_REPEATED, _LONGEST_REPEATED = 64, 1_024
 
 
 _first, _second = itemgetter(0), itemgetter(1)

@@ -256,6 +256,16 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
             )
 
 
+def is_full_of_flags(page: Page) -> bool:
+    """Whether flags that may have a password behind them follow each other as on no command line."""
+    text = page.text
+    least = len(text) // _LENGTH_OF_FLAG
+    return text.count(" -") > least and sum(text.count(f" -{letter}") for letter in "uaUpPwAXckt") > least
+
+
+_LENGTH_OF_FLAG = 10
+
+
 def _passwords_of(found: Iterable[re.Match[str]], is_secret: Callable[[str], bool]) -> Iterator[Found]:
     """Report the last group of each that is a secret; what stands somewhere once often stands there again."""
     known: dict[str, bool] = {}

@@ -18,13 +18,14 @@ from plainmind.base.model import split_lines
 from plainmind.redaction.anchors import look_through
 from plainmind.redaction.credentials import (
     credentials_in_headers,
+    is_full_of_flags,
     passwords_before_hosts,
     passwords_in_addresses,
     passwords_in_command_lines,
 )
 from plainmind.redaction.findings import Finding, Found, Marks, Redacted, marks_in, settle
 from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named
-from plainmind.redaction.page import Page
+from plainmind.redaction.page import Page, most_looks
 from plainmind.redaction.pins import plain_words_in
 from plainmind.redaction.plausible import forget_values, is_random, is_stand_in
 from plainmind.redaction.tokens import private_keys_in, secrets_of_aws_in, shapes_in, tokens_in
@@ -33,9 +34,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from plainmind.redaction.around_names import Verdict
+
 
 # What these rules hide is not what those of an earlier version hid: copies that are kept must be made anew.
-RULES_VERSION = 9
+RULES_VERSION = 10
 
 _LEAST_SECRET_NAME = 16
 
@@ -110,8 +113,20 @@ class Redactor:
         )
 
     def _find_in(self, text: str) -> list[Found]:
-        page = Page(text)
-        look_through(page)
+        length = len(text)
+        found: list[Found] | None = None
+        if length <= _ALWAYS_CLOSELY:
+            found = self._find_closely(Page(text), _ANY_NUMBER)
+        elif length < _SAMPLED_FROM or not self._seems_crowded(text):
+            page = Page(text)
+            found = self._find_closely(page, _MOST_FOUND + length // _LENGTH_OF_ONE_ELSEWHERE)
+            return self._find_in_crowd(text, page.crowded_from) if found is None else found
+        return self._find_in_crowd(text, 0) if found is None else found
+
+    def _find_closely(self, page: Page, most: int, first: int = 0) -> list[Found] | None:
+        """Find the secrets of a text one by one; None when there are more from a place on, or too many names."""
+        if not look_through(page, most // _COST_OF_PART) or (most < _ANY_NUMBER and is_full_of_flags(page)):
+            return None
         # From what is certain to what is likely: where two overlap, the first one says what it is.
         scans = (
             self._configured.found_in(page.text),
@@ -126,14 +141,98 @@ class Redactor:
             _outside_of_ids(page.text, assigned_secrets_in(page)),
             plain_words_in(page),
         )
-        found = _with_next_lines(page.text, settle(scans, ()))
+        reports = _reports(scans, most, first)
+        if isinstance(reports, int):
+            page.crowded_from = page.place_of(reports)
+            forget_values()
+            return None
+        found = _with_next_lines(page.text, settle(reports, ()))
         forget_values()
+        text = page.original
         if page.text == text:
             return found
         found = [(page.place_of(start), page.end_of(end), kind) for start, end, kind in found]
         # Of a secret that is known, a form may have what was taken out above, such as a backslash.
         known = list(self._configured.found_in(text))
         return settle((known, found), marks_in(text))
+
+    def _seems_crowded(self, text: str) -> bool:
+        """Whether a few pieces of a long text have so many secrets that it is worth to look where they begin.
+
+        Where the pieces are depends on the key, so that nobody can write around them.
+        """
+        # The beginning is one of them: there is the heading of a table, without which its rows are none.
+        pieces = [text[:_BEGINNING]]
+        chance = int(self._marks.digest(str(len(text))), 16)
+        for first in range(0, len(text) - _SAMPLED_ONCE_IN, _SAMPLED_ONCE_IN):
+            at = first + (_SAMPLED_ONCE_IN - _SAMPLE) * (chance & 255) // 255
+            chance = chance >> 8 | (chance & 255) << 120
+            pieces.append(text[at : at + _SAMPLE])
+        found = self._find_closely(Page("\n\n".join(pieces), _LOOKS_IN_SAMPLES), _MOST_IN_SAMPLES)
+        if found is None:
+            return True
+        # Many in one place are a file of settings; they count as few.
+        places = [start // (_SAMPLE + 2) for start, _, _ in found]
+        return sum(min(places.count(place), _MOST_IN_SAMPLE) for place in set(places)) >= _MANY_IN_SAMPLES
+
+    def _find_in_crowd(self, text: str, known: int) -> list[Found]:
+        """Read a text closely up to where it is a crowd of secrets, hide that as a whole, and read on behind it.
+
+        `known` is where it was found to be one, 0 when that is not known.
+        """
+        length = len(text)
+        found: list[Found] = []
+        at = spent = 0
+        hidden, looks = _LEAST_HIDDEN, most_looks(length)
+        while at < length:
+            some, end, looks = self._find_before_crowd(text, at, spent, looks, known)
+            found += some
+            if end == length:
+                break
+            stop = _end_of_crowd(text, end + hidden)
+            spent = _most_found(stop) - (stop - end) // _LENGTH_OF_CREDIT
+            if found and found[-1][1] >= end:  # it goes on, or a secret reaches into it
+                end = found.pop()[0]
+            found.append((end, stop, CROWD))
+            at, hidden, known = stop, hidden * 2, 0
+        return found
+
+    def _find_before_crowd(
+        self, text: str, at: int, spent: int, looks: int, known: int
+    ) -> tuple[list[Found], int, int]:
+        """Find secrets from a place on, up to where they are too many; where that is, and how many looks are left."""
+        length = len(text)
+        first = max(0, at - _CONTEXT)
+        kept: list[Found] = []
+        verdicts: dict[tuple[str, str], Verdict] = {}
+        until, left = at, looks
+        size = max(_FIRST_LOOK, known)
+        again = _MOST_AGAIN
+        while until < length:
+            end = min(at + size, length)
+            page = Page(text[first:end], looks)
+            page.verdicts = verdicts
+            most = _most_found(end) - spent
+            found = self._find_closely(page, most, at - first)
+            left = page.looks
+            if found is None:
+                known = first + page.crowded_from
+                if known - at < 4 * max(until - at, _FIRST_LOOK) or not again:
+                    break
+                size = known - at  # far behind what was read: up to there it is none
+                again -= 1
+                continue
+            until = end if end == length else _place_to_stop(text, at, end - _CONTEXT)
+            kept = [
+                (max(at, first + start), first + last, kind)
+                for start, last, kind in found
+                if first + last > at and first + start < until
+            ]
+            if known:
+                break
+            # So much that there will be too many, if it goes on like this.
+            size *= min(16, max(2, 2 * most // (len(kept) + 1)))
+        return kept, until, max(0, left)
 
     def _parts(self, text: str, found: list[Found]) -> list[str]:
         """The copy in pieces: what stays and what is shown in the place of a secret, in turns."""
@@ -174,11 +273,75 @@ def _with_next_lines(text: str, found: list[Found]) -> list[Found]:
 _ENDS_OF_LINES = ("\n", "\r", "=")
 
 
+_LINE_ENDS = pattern(r"[\r\n]++")
+
+
 def _line_ends_of(secret: str) -> str:
     r"""The line ends of a secret, as many as there were: a `\r` and a later `\n` must not become one."""
-    ends = "".join(sign for sign in secret if sign in "\r\n")
+    ends = "".join(_LINE_ENDS.findall(secret))
     lines = len(split_lines(f"{secret}."))
     return ends if len(split_lines(f"{ends}.")) == lines else "\n" * (lines - 1)
+
+
+# --- crowds: a text of nothing but secrets, of which each would take as long as a page of prose ---
+
+CROWD = "crowd"
+# So many secrets are looked for one by one in a text, and more in a long one. A file of settings, a list of passwords
+# or a long conversation has fewer; where there are more, all that follows is hidden up to an empty line.
+_MOST_FOUND = 300
+_LENGTH_OF_ONE = 10_000
+_LENGTH_OF_ONE_ELSEWHERE = 1_000  # where samples have few of them
+_LENGTH_OF_CREDIT = (
+    2_500  # behind a crowd, one for so much that was hidden: whether it goes on is seen at once
+)
+_ANY_NUMBER = 1 << 60
+_REPORTS_OF_ONE = 4  # several rules may report a secret, and several words in the heading of a table
+_ALWAYS_CLOSELY = 16_384
+_LEAST_HIDDEN = 65_536  # more than any secret is long, and twice as much each time
+_FIRST_LOOK = 4_096
+_MOST_AGAIN = 3
+# So far a rule looks around a place; tables, lists and keys go on for longer, but not over an empty line.
+_CONTEXT = 1_024
+_COST_OF_PART = 20  # a part of a text that is full of names of secrets counts as so many
+_SAMPLED_FROM = 131_072
+_SAMPLED_ONCE_IN, _SAMPLE, _BEGINNING = 65_536, 512, 2_054
+_MOST_IN_SAMPLES, _MOST_IN_SAMPLE, _MANY_IN_SAMPLES = 40, 3, 6
+_LOOKS_IN_SAMPLES = 16
+_EMPTY_LINE = pattern(r"\n\r?\n")
+
+
+def _most_found(length: int) -> int:
+    return _MOST_FOUND + length // _LENGTH_OF_ONE
+
+
+def _reports(scans: Iterable[Iterable[Found]], most: int, first: int) -> list[list[Found]] | int:
+    """List what each scan reports; or where one more stands, when these are more secrets than that from a place on."""
+    reports: list[list[Found]] = []
+    starts: set[int] = set()
+    left = most * _REPORTS_OF_ONE
+    for scan in scans:
+        some: list[Found] = []
+        for found in scan:
+            some.append(found)
+            if found[0] >= first:
+                starts.add(found[0])
+                left -= 1
+            if len(starts) > most or left < 0:
+                return found[0]
+        reports.append(some)
+    return reports
+
+
+def _place_to_stop(text: str, first: int, last: int) -> int:
+    """Find the beginning of a line, or else of a word."""
+    line = text.rfind("\n", max(first, last - _CONTEXT), last)
+    place = line if line >= 0 else text.rfind(" ", first, last)
+    return place + 1 if place >= 0 else first
+
+
+def _end_of_crowd(text: str, least: int) -> int:
+    found = _EMPTY_LINE.search(text, least)
+    return found.end() if found else len(text)
 
 
 # --- secrets that are known word by word, in every form that a program may have given them ---

@@ -55,7 +55,6 @@ class _Search:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._left = _LOOKED_AT + len(page.low) // _LENGTH_OF_ONE
         self._names_left = _NAMES + len(page.low) // _LENGTH_OF_NAME
         self._headings_left = _MOST_HEADINGS
         self._judged: dict[tuple[str, str], Verdict] = {}
@@ -67,11 +66,11 @@ class _Search:
         page, low = self._page, self._page.low
         inside = passed = next_value = 0  # from where to where the last secret goes that was found
         is_long = len(low) > _LONG_TEXT
-        if part.is_crowded or self._left <= 0:
+        if part.is_crowded or page.looks <= 0:
             yield from self._assigned_in(part, part.start)
             return
         for at, anchor in part.places:
-            if self._left <= 0:
+            if page.looks <= 0:
                 yield from self._assigned_in(part, max(at, passed))
                 return
             if is_long and self._names_left <= 0 and not anchor.is_of_phrase:
@@ -120,6 +119,16 @@ class _Search:
                 return found
         return None
 
+    def _judge(self, anchor: Anchor, around: str, at: int) -> Verdict:
+        verdicts = self._page.verdicts
+        if verdicts is None:
+            return judge(anchor.names, around, at)
+        known = (around, anchor.word)
+        verdict = verdicts.get(known)
+        if verdict is None:
+            verdict = verdicts[known] = judge(anchor.names, around, at)
+        return verdict
+
     def _around(self, anchor: Anchor, at: int) -> Iterator[Found]:
         """Look at all that stands around a place; of what stood there before, the verdict is known."""
         text = self._page.text
@@ -128,8 +137,8 @@ class _Search:
         known = (around, anchor.word)
         verdict = self._judged.get(known) if first else None
         if verdict is None:
-            verdict = judge(anchor.names, around, at - first)
-            self._left += 1 if verdict.found else -verdict.cost
+            verdict = self._judge(anchor, around, at - first)
+            self._page.looks += 1 if verdict.found else -verdict.cost
             if first and len(self._judged) < _MOST_KEPT:
                 self._judged[known] = verdict
         heading = verdict.heading
@@ -147,8 +156,6 @@ class _Search:
             yield start_of(text, first + start) if start == 0 < first else first + start, end, kind
 
 
-_LOOKED_AT = 100
-_LENGTH_OF_ONE = 2_500
 # With more names than this it is worth the time to find out first where values are.
 _NAMES = 64
 _LENGTH_OF_NAME = 500

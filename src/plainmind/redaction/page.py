@@ -15,17 +15,22 @@ if TYPE_CHECKING:
     import re
 
     from plainmind.redaction.anchors import Part
+    from plainmind.redaction.around_names import Verdict
 
 # What is left out of the text that the rules read. All such signs become this one first, which keeps every place.
 _NOTHING = "\u200b"
 _ASCII = bytes(range(128))
+_FEW_CAPITALS = 8
+_ODD_CAPITALS = frozenset("\u0130\u03a3")  # one becomes two letters, the other depends on where it stands
 _AS_LOW_ASCII = _ASCII.lower().ljust(256, b"?")
 
 
 class Page:
     """A text to be scanned, and what several scans need to know about it, each worked out when first asked for.
 
-    `text` is what the rules read; places in it become those of the `original` by `place_of`.
+    `text` is what the rules read; places in it become those of the `original` by `place_of`. Around names without a
+    secret it is looked `looks` times more, then only what a sign assigns is looked for. `verdicts` are those of an
+    earlier look at a part of the text: who reads it again need not judge again.
     """
 
     __slots__ = (
@@ -39,14 +44,20 @@ class Page:
         "_stretches",
         "_values",
         "absent",
+        "crowded_from",
+        "looks",
         "odd_signs",
         "original",
         "parts",
         "text",
+        "verdicts",
     )
 
-    def __init__(self, original: str) -> None:
+    def __init__(self, original: str, looks: int | None = None) -> None:
         self.original = original
+        self.looks = most_looks(len(original)) if looks is None else looks
+        self.verdicts: dict[tuple[str, str], Verdict] | None = None
+        self.crowded_from = 0  # where there turned out to be too many secrets in the original
         self.odd_signs: frozenset[str] = frozenset() if original.isascii() else _odd_signs_of(original)
         self._marked = _as_plain_signs(original, self.odd_signs)
         plain = self._marked.replace(_NOTHING, "") if _NOTHING in self._marked else self._marked
@@ -83,8 +94,17 @@ class Page:
     def low(self) -> str:
         """The text in lower case, every character at its place."""
         if self._low is None:
-            # This letter alone becomes two in lower case, and would move all that follow.
-            self._low = self.text.replace("\u0130", "i").lower()
+            signs = "".join(self.odd_signs)
+            capitals = set(signs).difference(signs.lower())
+            if self.text.isascii() or len(capitals) > _FEW_CAPITALS or not _ODD_CAPITALS.isdisjoint(capitals):
+                # This letter alone becomes two in lower case, and would move all that follow.
+                self._low = self.text.replace("\u0130", "i").lower()
+            else:  # in bytes, where only ASCII has capitals: half the time
+                in_bytes = self.text.encode("utf-8", "surrogatepass")
+                low = in_bytes.lower().decode("utf-8", "surrogatepass")
+                for sign in capitals:
+                    low = low.replace(sign, sign.lower())
+                self._low = low
         return self._low
 
     @property
@@ -132,6 +152,15 @@ class Page:
             self._values = _values_in(self.low)
         block = self._values.find(1, max(0, at) >> _BLOCK)
         return block << _BLOCK if block >= 0 else len(self.text) + _LONGEST_LOOK
+
+
+_LOOKS = 100
+_LENGTH_OF_LOOK = 2_500
+
+
+def most_looks(length: int) -> int:
+    """Around how many names a text of this length is searched in vain: hundreds, and more in a long one."""
+    return _LOOKS + length // _LENGTH_OF_LOOK
 
 
 # --- plain signs: nothing here moves a character ---
@@ -244,7 +273,7 @@ _WRITTEN_OTHERWISE: Mapping[str, tuple[re.Pattern[str], Mapping[str, str] | None
     "%": (pattern(r"%(?:2[0267]|3[adAD]|7[bdBD])"), _IN_ADDRESSES),
 }
 _FEW = 64  # one in so many characters
-_MANY_SIGNS = 24  # more different ones are quicker to replace all at once
+_MANY_SIGNS = 80  # more different ones are quicker to replace all at once
 # Cyrillic letters that look like others, in a word that has both.
 _LOOK_ALIKE = "авеорсухіѕјАВЕОРСУХІЅЈ"
 _AS_LATIN = str.maketrans(_LOOK_ALIKE, "abeopcyxisjABEOPCYXISJ")
