@@ -61,7 +61,7 @@ def mixed(parts, joint):
 def test_a_shape_repeated_without_end_takes_no_longer_than_its_length(shape):
     text = repeated(shape)
 
-    assert len(REDACTOR.redact(text).text.splitlines()) == len(text.splitlines())
+    assert REDACTOR.redact(text).text.count("\n") == text.count("\n")
 
 
 @pytest.mark.parametrize("joint", ["", " ", "=", "\n"])
