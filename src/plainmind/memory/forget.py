@@ -10,7 +10,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from plainmind.agent.recalls import ENTRIES, Recall, shares_a_word
-from plainmind.base.errors import ConflictError, IndexCorrupt, NotFound, PlainmindError, ScopeDenied
+from plainmind.base.errors import (
+    ConflictError,
+    IndexCorrupt,
+    NotFound,
+    PathNotAllowed,
+    PlainmindError,
+    ScopeDenied,
+)
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_lines
 from plainmind.base.value import replace, value
@@ -145,12 +152,19 @@ class Forgetting:
             erase_in_engines(memory, of_every_agent=True)
             self._erase_recalls(chosen)
             self._erase_proposals(chosen, doomed)
+            memory.notes.notebook.line_days.forget(self._content_now)
             # Last: until here it has what is to go, and leads to the rest when this was stopped half-way.
             cleaned = memory.notes.history.erase(self._removing(doomed))
         sync()
         if memory.index.providers is not None:
             memory.index.providers.forget_uploads(hashes)
         return replace(chosen, applied=True, versions_cleaned=cleaned)
+
+    def _content_now(self, path: str) -> bytes | None:
+        try:
+            return self._memory.notes.notebook.read_bytes(path)[1]
+        except (NotFound, PathNotAllowed):
+            return None
 
     def _erase_recalls(self, chosen: Forgotten) -> None:
         """Take out of the recall log who asked for the lines, or was given them; rather too much than too little."""
