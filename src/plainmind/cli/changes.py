@@ -124,7 +124,7 @@ def _content(place: str) -> bytes | None:
         return None
 
 
-_MOST_NAMES = 3
+_MOST_NAMES = 20  # `--json` has all of them
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
@@ -227,8 +227,8 @@ def _name_what_stays(staying: StillThere, console: Console) -> None:
     if staying.sessions:
         found = plural(len(staying.sessions), "conversation")
         console.note(f"this text stays in {found}: {_some(staying.sessions)}")
-        name = _name(staying.sessions, "NAME")
-        console.hint(f"`plainmind sessions delete {name}` removes all that was said there")
+        names = " ".join(map(shell_word, staying.sessions[:_MOST_NAMES]))
+        console.hint(f"`plainmind sessions delete {names}` removes all that was said there")
     if staying.typed:
         console.note(f"this text stays in what you typed in chats: {staying.typed}")
         console.hint("delete that file, or the line in it")

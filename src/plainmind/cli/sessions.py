@@ -220,11 +220,11 @@ def _add_changes(add: Add) -> None:
     parser.add_argument("name", metavar="NAME", help=_NAME_HELP)
     parser = add(
         "delete",
-        "remove a session or an archive for good, from disk and from every index; asks first",
+        "remove sessions or archives for good, from disk and from every index; asks first",
         "plainmind sessions delete claude-code:5f0c",
         run_delete,
     )
-    parser.add_argument("name", metavar="NAME", help=f"{_NAME_HELP}; or an archive")
+    parser.add_argument("names", metavar="NAME", nargs="+", help=f"{_NAME_HELP}; or an archive")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     parser = add(
         "fork",
@@ -277,26 +277,31 @@ def run_archive(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def run_delete(arguments: argparse.Namespace, console: Console) -> int:
-    """Ask, then remove it everywhere."""
-    import os
-
+    """Ask, then remove them everywhere."""
     from plainmind.memory.session_pages import entry_of, find_session, title_of
 
+    removed: list[dict[str, Any]] = []
     with open_memory(arguments) as memory:
-        session = find_session(memory.sessions, arguments.name)
-        # An archive has no key, and is deleted by its own name.
-        name = session.key or os.path.relpath(session.path, memory.sessions.folder)
-        title = memory.redactor().without_secrets(title_of(entry_of(session)))
-        shown = f"{name} ({title})" if title else name
-        if not arguments.yes and not _agree(shown, console):
-            console.say("nothing was removed")
-            return 1
-        cited = memory.delete_session(name)
+        # All of them are found before the first goes.
+        sessions = {
+            session.path: session
+            for session in (find_session(memory.sessions, one) for one in arguments.names)
+        }
+        for session in sessions.values():
+            # An archive has no key, and is deleted by its own name.
+            name = session.key or os.path.relpath(session.path, memory.sessions.folder)
+            title = memory.redactor().without_secrets(title_of(entry_of(session)))
+            shown = f"{name} ({title})" if title else name
+            if not arguments.yes and not _agree(shown, console):
+                console.say("it was not removed" if len(sessions) > 1 else "nothing was removed")
+                continue
+            cited = memory.delete_session(name)
+            removed.append({"key": session.key, "id": session.id, "cited": list(cited)})
+            if not console.json:
+                console.say(f"removed {console.printable(shown)}")
     if console.json:
-        console.result({"key": session.key, "id": session.id, "cited": list(cited)})
-    else:
-        console.say(f"removed {console.printable(shown)}")
-    return 0
+        console.result(removed[0] if len(sessions) == 1 else {"removed": removed})
+    return 0 if len(removed) == len(sessions) else 1
 
 
 def _agree(shown: str, console: Console) -> bool:

@@ -29,7 +29,16 @@ from plainmind.files.safe_open import check_relative, name_refusal
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
 from plainmind.notes.scopes import folder_of_scope
-from plainmind.notes.workspace import OWN_IGNORE, UTF_8, LineDays, Workspace, day_of, decode, encoding_of
+from plainmind.notes.workspace import (
+    CURATED,
+    OWN_IGNORE,
+    UTF_8,
+    LineDays,
+    Workspace,
+    day_of,
+    decode,
+    encoding_of,
+)
 from plainmind.text.note_format import day_header, find_note, format_note, joins_section
 
 # A note longer than this is a document: it belongs in a file of its own.
@@ -416,7 +425,17 @@ class Notebook:
         target, data = self.read_unchanged(path, base_hash)
         doomed = {line for first, last in ranges for line in range(first, last + 1)}
         kept = b"".join(line for number, line in enumerate(byte_lines(data), 1) if number not in doomed)
-        self._replace(path, target, kept, base_hash, reason=reason)
+        if kept.strip() or reason != "forget" or path in CURATED:
+            self._replace(path, target, kept, base_hash, reason=reason)
+        else:  # nothing is left of it, and its name may be what was to be forgotten
+            remove(
+                target,
+                base_hash=base_hash,
+                state_dir=self._state_dir,
+                history=self._history,
+                reason=reason,
+                name=path,
+            )
 
     def restore(self, version_id: str) -> Edited:
         """Bring back what a file was; what it is now goes into the history first."""

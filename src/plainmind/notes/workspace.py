@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 16_000_000
 
-_CURATED = ("MEMORY.md", "memory.md")
+CURATED = ("MEMORY.md", "memory.md")
 # What an agent of OpenClaw is told about its person, its tools and itself.
 _STANDING = ("USER.md", "TOOLS.md", "IDENTITY.md", "SOUL.md")
-_TOP_FILES = (*_CURATED, *_STANDING)
+_TOP_FILES = (*CURATED, *_STANDING)
 OWN_IGNORE = ".plainmindignore"
 _MOST_NAMES_COMPARED = 5_000
 
@@ -103,7 +103,7 @@ class Workspace:
         top = self.root.real
         if os.path.lexists(os.path.join(top, OWN_IGNORE)):
             return True
-        if any(os.path.lexists(os.path.join(top, name)) for name in _CURATED):
+        if any(os.path.lexists(os.path.join(top, name)) for name in CURATED):
             return False
         daily = os.path.join(top, "memory")
         if os.path.islink(daily) or not os.path.isdir(daily):
