@@ -291,3 +291,14 @@ def test_a_file_of_which_everything_was_forgotten_is_gone(memory, workspace, hom
     assert traces(workspace, home) == []
     with pytest.raises(PlainmindError, match="for good"):
         memory.undo()
+
+
+def test_the_name_of_a_file_that_was_forgotten_stands_in_the_journal_alone(memory, workspace, home):
+    (workspace / "memory").mkdir(exist_ok=True)
+    (workspace / "memory" / f"{CANARY}.md").write_text("# Somebody\n\n- lives in Offenburg\n")
+    memory.edit(f"memory/{CANARY}.md", "Offenburg", "Hamburg")
+    memory.search("who lives in Hamburg?")
+
+    memory.forget(f"memory/{CANARY}.md#L1-L3")
+
+    assert [path.name for path in traces(workspace, home)] == ["journal.jsonl"]
