@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -383,3 +383,21 @@ def test_ids_of_notes_are_for_programs(cli, workspace):
     assert "<!--" not in cli("get", note["path"]).out
     assert "The modem is blue." in cli("get", note["path"]).out
     assert note["id"] in cli("get", note["path"], "--json").json["text"]
+
+
+def test_cited_lines_say_since_when_they_say_it(cli, workspace):
+    (workspace / "MEMORY.md").write_text(
+        "# Memory\n\n- by hand\n- noted <!-- m:01HZV9A1B2C3D4E5F6G7H8J9KM -->\n"
+    )
+    (workspace / "memory" / "2026-05-02.md").write_text("- 10:12 logged\n")
+    cli("edit", "MEMORY.md", "--old", "noted", "--new", "noted and corrected", "--config", "userTimezone=UTC")
+
+    answer = cli("history", "MEMORY.md#L1-L4", "--json", "--config", "userTimezone=UTC").json
+    today = datetime.now(UTC).date().isoformat()
+    assert [(row["line"], row["since"]) for row in answer["lines"]] == [(1, None), (3, None), (4, today)]
+    cli("undo")
+    shown = cli("history", "MEMORY.md:3-4")
+    assert shown.out.splitlines()[1] == "2024-06-08  MEMORY.md:4  - noted"
+    assert "of lines marked ? nobody knows" in shown.err
+    assert cli("history", "memory/2026-05-02.md#L1").out.startswith("2026-05-02  ")
+    assert "there is no range 9-9" in cli("history", "MEMORY.md#L9").err

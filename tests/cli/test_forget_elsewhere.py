@@ -42,3 +42,22 @@ def test_once_they_are_deleted_too_nothing_is_said(cli, workspace, talk):
     cli("sessions", "delete", talk, "--yes")
 
     assert "stays" not in cli("forget", "VLAN 40", "--yes").err
+
+
+def test_every_conversation_that_has_the_text_is_named_and_all_go_at_once(cli, workspace, tmp_path):
+    for number in range(5):
+        said = [{"role": "user", "content": f"the wombat sleeps, for the {number}th time"}]
+        (tmp_path / f"talk-{number}.json").write_text(json.dumps(said))
+        cli("import", "messages", str(tmp_path / f"talk-{number}.json"))
+    names = sorted(row["key"] for row in cli("sessions", "list", "--json").json["sessions"])
+    cli("remember", "the wombat sleeps")
+
+    told = cli("forget", "wombat", "--dry-run").err
+    assert len(names) == 5
+    assert all(name in told for name in names)
+
+    assert cli("sessions", "delete", *names[:4], "agent:main:nobody", "--yes").status == 1
+    assert len(cli("sessions", "list", "--json").json["sessions"]) == 5
+    gone = cli("sessions", "delete", *names, names[0], "--yes", "--json").json
+    assert [one["key"] for one in gone["removed"]] == names
+    assert cli("sessions", "list", "--json").json["sessions"] == []

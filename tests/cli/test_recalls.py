@@ -62,3 +62,35 @@ def test_a_day_without_recalls_is_empty_and_a_wrong_verdict_is_refused(cli, work
 def test_all_of_them_can_be_removed(cli, workspace, recalled):
     assert "1 day" in cli("recalls", "clear").out
     assert cli("recalls", "--json").json["recalls"] == []
+
+
+def test_recalls_of_days_are_listed_by_the_words_that_a_search_knows(cli, workspace, recalled):
+    for days in (("--day", "today"), ("--since", "yesterday"), ("--since", "last week", "--until", "today")):
+        assert [one["id"] for one in cli("recalls", "list", *days, "--json").json["recalls"]] == [recalled]
+    for days in (
+        ("--day", "yesterday"),
+        ("--until", "yesterday"),
+        ("--since", "2020-01", "--until", "2020-02"),
+    ):
+        answer = cli("recalls", "list", *days)
+        assert (answer.out, answer.err) == ("", "note: no agent has asked anything then\n")
+    refused = cli("recalls", "list", "--since", "whenever")
+    assert refused.status == 1
+    assert "names no day: whenever" in refused.err
+
+
+def test_what_goes_on_keeps_the_days(cli, workspace, recalled, home):
+    with Memory(workspace, home=home) as memory:
+        memory.recalls.begin("search", "another", Asker("tools"), "private").end((), "")
+    assert (
+        "recalls list --since 'last week' --after"
+        in cli("recalls", "list", "-n", "1", "--since", "last week").err
+    )
+
+
+def test_a_recall_is_shown_with_what_its_lines_say_now(cli, workspace, recalled):
+    assert "The printer is on VLAN 40." in cli("recalls", "show", recalled).out
+    cli("edit", "MEMORY.md", "--old", "VLAN 40", "--new", "VLAN 41")
+    assert "The printer is on VLAN 41.  (changed since)" in cli("recalls", "show", recalled).out
+    (workspace / "MEMORY.md").unlink()
+    assert "(not there any more)" in cli("recalls", "show", recalled).out

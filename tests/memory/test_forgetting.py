@@ -236,3 +236,69 @@ def test_other_agents_forget_it_too(memory, workspace, home):
     with Memory(workspace, home=home, config={"agentId": "second"}) as second:
         assert second.search("gateway").hits
         assert all(CANARY not in hit.snippet for hit in second.search(CANARY, min_score=0).hits)
+
+
+PERSON = "# Anna Kovács\n\n- Lives in Offenburg.\n\n## Work\n\n- Designer.\n\n# Others\n\n- Tomás climbs.\n"
+
+
+def test_who_forgets_a_person_is_told_what_has_to_do_with_them_and_stays(memory, workspace):
+    (workspace / "memory" / "people").mkdir(parents=True)
+    (workspace / "memory" / "people" / "anna.md").write_text(PERSON)
+    (workspace / "memory" / "team.md").write_text("- ask ANNA KOVACS\n- Johanna sails\n- Anna Kovács draws\n")
+
+    chosen = memory.forget("Anna Kovács", dry_run=True)
+    assert [(lines.path, lines.start_line) for lines in chosen.lines] == [
+        ("memory/people/anna.md", 1),
+        ("memory/team.md", 3),
+    ]
+    assert chosen.remarks == (
+        "1 line has this in other letters, and would stay: memory/team.md#L1",
+        "what stands below a heading stays; to forget it too, cite all the lines: memory/people/anna.md#L1-L7",
+    )
+    by_name = memory.forget("Anna", dry_run=True)
+    assert by_name.remarks[-1] == "the name of a file has this, and stays: memory/people/anna.md"
+    assert all("Johanna" not in remark for remark in by_name.remarks)
+
+
+def test_a_text_in_other_letters_is_named_when_no_line_has_it_as_it_was_given(memory, workspace):
+    (workspace / "memory").mkdir(exist_ok=True)
+    (workspace / "memory" / "team.md").write_text("- Anna Kovács draws\n")
+    with pytest.raises(NotFound, match=r"in other letters, and would stay: memory/team\.md#L1"):
+        memory.forget("anna kovacs", dry_run=True)
+
+
+def test_who_names_a_file_is_told_how_to_forget_what_it_says(memory, workspace):
+    (workspace / "memory" / "people").mkdir(parents=True)
+    (workspace / "memory" / "people" / "anna.md").write_text(PERSON)
+    memory.edit("memory/people/anna.md", "Offenburg", "Hamburg")
+    memory.search("where does Anna live?")
+    with pytest.raises(NotFound) as refused:
+        memory.forget("memory/people/anna.md", dry_run=True)
+    assert "memory/people/anna.md#L1-L11" in (refused.value.hint or "")
+
+
+def test_a_file_of_which_everything_was_forgotten_is_gone(memory, workspace, home):
+    (workspace / "memory" / "people").mkdir(parents=True)
+    (workspace / "memory" / "people" / "anna.md").write_text(f"# {CANARY}\n\n- {CANARY} lives in Offenburg\n")
+    (workspace / "MEMORY.md").write_text(f"- {CANARY}\n")
+    memory.search(CANARY)
+
+    memory.forget("memory/people/anna.md#L1-L3")
+    memory.forget("MEMORY.md#L1")
+
+    assert not (workspace / "memory" / "people" / "anna.md").exists()
+    assert (workspace / "MEMORY.md").read_bytes() == b""
+    assert traces(workspace, home) == []
+    with pytest.raises(PlainmindError, match="for good"):
+        memory.undo()
+
+
+def test_the_name_of_a_file_that_was_forgotten_stands_in_the_journal_alone(memory, workspace, home):
+    (workspace / "memory").mkdir(exist_ok=True)
+    (workspace / "memory" / f"{CANARY}.md").write_text("# Somebody\n\n- lives in Offenburg\n")
+    memory.edit(f"memory/{CANARY}.md", "Offenburg", "Hamburg")
+    memory.search("who lives in Hamburg?")
+
+    memory.forget(f"memory/{CANARY}.md#L1-L3")
+
+    assert [path.name for path in traces(workspace, home)] == ["journal.jsonl"]

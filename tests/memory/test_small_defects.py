@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -178,3 +180,20 @@ def test_what_was_forgotten_stays_forgotten(memory):
 
     with pytest.raises(PlainmindError, match="forgotten"):
         memory.undo()
+
+
+@pytest.mark.parametrize("settings", [{}, {"userTimezone": "Europe/Berlin"}], ids=["system's", "named"])
+def test_a_time_of_summer_is_told_in_winter_as_the_clock_showed_it(tmp_path, monkeypatch, settings):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        (tmp_path / "notes").mkdir()
+        with Memory(tmp_path / "notes", home=tmp_path / "home", config=settings) as memory:
+            zone = memory.now().tzinfo
+        for day, hour in (((2026, 8, 21), 6), ((2026, 12, 21), 7)):
+            shown = datetime(*day, hour, tzinfo=UTC).astimezone(zone)
+            assert (shown.hour, shown.utcoffset()) == (8, timedelta(hours=8 - hour))
+            assert shown == datetime(*day, hour, tzinfo=UTC)
+    finally:
+        monkeypatch.undo()
+        time.tzset()

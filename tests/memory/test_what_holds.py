@@ -9,7 +9,7 @@ import pytest
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER, SearchContext
 from plainmind.agent.tools import ToolBox
-from plainmind.base.model import NewerLine, SearchHit
+from plainmind.base.model import NewerLine, SearchHit, sha256_bytes
 from plainmind.guests.hosts.turns import Session, Turns
 from plainmind.search.selection import LEAST_OF_VERDICTS, MOST_OF_VERDICTS, heed
 from plainmind.text.note_format import mark_of
@@ -244,3 +244,94 @@ def test_many_verdicts_move_a_line_no_further_than_the_bound():
             with_expired=True,
         )
         assert moved.explanation["change"] == bound
+
+
+# --- what was corrected since ---
+
+MOVED = "# 2026-05-18\n\n- 08:00 Moved house: Jonas and Mei now live in Leipzig, Karl-Liebknecht-Str. 88.\n"
+KEPT = "# Memory\n\n- Jonas Weber lives in Freiburg, Talstr. 14.\n- Printer: Brother, in the study.\n"
+
+
+@pytest.fixture
+def moved(memory, workspace):
+    """A line was kept, and a log tells that it changed."""
+    (workspace / "MEMORY.md").write_text(KEPT)
+    (workspace / "memory" / "2026-05-18.md").write_text(MOVED)
+    first = memory.search("where does Jonas live?").hits[0]
+    assert (first.path, [place.path for place in first.older]) == ("memory/2026-05-18.md", ["MEMORY.md"])
+    return memory
+
+
+def where_he_lives(memory):
+    first, *others = memory.search("where does Jonas live?").hits
+    assert all(not other.older for other in others)
+    return first.path, [str(place) for place in first.older]
+
+
+def by_edit(memory, workspace):
+    memory.edit("MEMORY.md", "Freiburg, Talstr. 14", "Dresden, Louisenstr. 5")
+
+
+def by_writing_it_anew(memory, workspace):
+    text = KEPT.replace("Freiburg, Talstr. 14", "Dresden, Louisenstr. 5")
+    memory.write("MEMORY.md", text, base_hash=sha256_bytes(KEPT.encode()))
+
+
+def by_an_agent(memory, workspace):
+    memory.within(THE_OWNER).edit("MEMORY.md", "Freiburg, Talstr. 14", "Dresden, Louisenstr. 5")
+
+
+def by_claudes_tool(memory, workspace):
+    files = memory.within(THE_OWNER).memory_files()
+    text = KEPT.replace("Freiburg, Talstr. 14", "Dresden, Louisenstr. 5")
+    files.rewrite("MEMORY.md", text, base_hash=sha256_bytes(KEPT.encode()), reason="edit")
+
+
+def by_a_new_note(memory, workspace):
+    (workspace / "MEMORY.md").write_text("# Memory\n\n- Printer: Brother, in the study.\n")
+    memory.remember("Jonas Weber lives in Dresden, Louisenstr. 5.", durable=True)
+
+
+@pytest.mark.parametrize(
+    "correct", [by_edit, by_writing_it_anew, by_an_agent, by_claudes_tool, by_a_new_note]
+)
+def test_what_was_corrected_stands_before_the_log_that_told_of_an_earlier_change(moved, workspace, correct):
+    correct(moved, workspace)
+
+    assert where_he_lives(moved) == ("MEMORY.md", ["memory/2026-05-18.md#L3"])
+    told = given_to_an_agent(moved, "where does Jonas live?").text
+    assert told.index("Dresden") < told.index("Leipzig")
+
+
+def test_a_line_beside_the_corrected_one_is_no_newer_than_it_was(moved):
+    moved.edit("MEMORY.md", "Brother", "Canon")
+    assert where_he_lives(moved) == ("memory/2026-05-18.md", ["MEMORY.md#L3"])
+
+
+def test_a_correction_that_was_taken_back_counts_no_more(moved, workspace):
+    by_edit(moved, workspace)
+    moved.undo()
+    assert where_he_lives(moved) == ("memory/2026-05-18.md", ["MEMORY.md#L3"])
+
+
+def test_nothing_is_kept_of_a_corrected_line_that_was_forgotten(moved, workspace, tmp_path):
+    by_edit(moved, workspace)
+    mark = mark_of("- Jonas Weber lives in Dresden, Louisenstr. 5.").encode()
+    kept = [path for path in (tmp_path / "home").rglob("line-days.json") if mark in path.read_bytes()]
+    assert kept
+
+    moved.forget("Louisenstr.")
+    assert not any(mark in path.read_bytes() for path in kept)
+
+
+def test_days_of_lines_that_cannot_be_read_are_no_days(moved, workspace, tmp_path):
+    by_edit(moved, workspace)
+    (place,) = (tmp_path / "home").rglob("line-days.json")
+    for damaged in ("{", "[]"):
+        place.write_text(damaged)
+        assert where_he_lives(moved) == ("memory/2026-05-18.md", ["MEMORY.md#L3"])
+
+
+def test_a_text_that_was_brought_along_is_no_correction(memory, tmp_path):
+    memory.write("memory/handbook.md", "".join(f"- rule {number}\n" for number in range(600)), base_hash=None)
+    assert not list((tmp_path / "home").rglob("line-days.json"))

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import split_lines
-from plainmind.text.note_format import day_header, find_note, format_note, joins_section, without_note_ids
+from plainmind.text.note_format import (
+    day_header,
+    find_note,
+    format_note,
+    id_of,
+    joins_section,
+    without_note_ids,
+)
 
 ID = "01JD3KX9"
 OTHER = "01JD3KXA"
@@ -150,3 +157,9 @@ def test_a_note_under_a_heading_that_is_not_its_own_gets_one():
 )
 def test_which_headings_a_list_item_would_wrongly_join(lines, is_durable, joins):
     assert joins_section(lines, is_durable=is_durable) is joins
+
+
+def test_a_line_has_the_id_that_it_carries():
+    assert id_of("- noted <!-- m:01JD3 -->") == "01JD3"
+    assert id_of("- noted") is None
+    assert id_of("- <!-- m: no id -->") is None

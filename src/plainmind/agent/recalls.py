@@ -41,6 +41,7 @@ ENTRIES = "entries"  # what stands before the id of an entry, as a path does
 VERDICTS = ("useful", "wrong", "outdated", "never-again")
 
 _QUESTION_CHARS = 400
+_LAST_DAY = "9999-12-31"
 _LATEST_S = (
     253_402_000_000.0  # in the last days of 9999: a clock that was set too far ahead once marks what follows
 )
@@ -322,11 +323,23 @@ class RecallLog:
 
     # --- reading ---
 
-    def page(self, limit: int = 50, *, cursor: str | None = None, day: str | None = None) -> RecallPage:
-        """Recalls, the newest first, of one day or of all; `cursor` goes on behind an earlier page."""
+    def page(
+        self,
+        limit: int = 50,
+        *,
+        cursor: str | None = None,
+        day: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> RecallPage:
+        """Recalls, the newest first, of one day, of some or of all; `cursor` goes on behind an earlier page.
+
+        Days may be given in words, as for a search. PlainmindError for what names none.
+        """
         found: list[Recall] = []
         place = None
-        for recall, place_of_it in self._places(cursor, day):
+        first, last = self._days_named(day or since, day or until)
+        for recall, place_of_it in self._places(cursor, first, last):
             if len(found) == limit:
                 return RecallPage(tuple(found), place)
             found.append(recall)
@@ -335,7 +348,7 @@ class RecallLog:
 
     def each(self, *, since: str | None = None) -> Iterator[Recall]:
         """All recalls since a day, the newest first."""
-        return (recall for recall, _ in self._places(None, None, since or ""))
+        return (recall for recall, _ in self._places(None, since or ""))
 
     def get(self, name: str) -> Recall:
         """One recall by its id, or by the beginning of it. Raises NotFound."""
@@ -357,7 +370,7 @@ class RecallLog:
         if self._witness is None:  # none is left out: lines need not be read to be counted
             oldest = self._oldest()
             return {day: read_file(path).count(b"\n") for day, path in self._day_files() if day >= oldest}
-        for _, place in self._places(None, None):
+        for _, place in self._places(None):
             day = place.partition(":")[0]
             counted[day] = counted.get(day, 0) + 1
         return counted
@@ -488,7 +501,17 @@ class RecallLog:
         days = [found["day"] for name in names if (found := _DAY_FILE.fullmatch(name))]
         return [(day, os.path.join(self.folder, f"{day}.jsonl")) for day in sorted(days, reverse=True)]
 
-    def _places(self, cursor: str | None, day: str | None, since: str = "") -> Iterator[tuple[Recall, str]]:
+    def _days_named(self, since: str | None, until: str | None) -> tuple[str, str]:
+        if since is None and until is None:
+            return "", _LAST_DAY
+        from plainmind.index.filters import restriction_of
+
+        named = restriction_of(self._now().date(), since=since, until=until)
+        return (named and named.since) or "", (named and named.until) or _LAST_DAY
+
+    def _places(
+        self, cursor: str | None, since: str = "", until: str = _LAST_DAY
+    ) -> Iterator[tuple[Recall, str]]:
         """Recalls from the newest on, each with the place to go on from behind it."""
         start_day, _, offset = (cursor or "").partition(":")
         if cursor is not None and not offset.isdecimal():
@@ -496,7 +519,7 @@ class RecallLog:
         judged = self._judged()
         since = max(since, self._oldest())
         for each, path in self._day_files():
-            if each < since or (day is not None and each != day) or (start_day and each > start_day):
+            if each < since or each > until or (start_day and each > start_day):
                 continue
             try:
                 with open_plain_file(path) as fd:

@@ -31,6 +31,31 @@ date = dt.date
 datetime = dt.datetime
 timedelta = dt.timedelta
 
+
+class SystemZone(dt.tzinfo):
+    """The zone of this machine, in summer and in winter. What `astimezone()` gives has one offset for all days."""
+
+    def utcoffset(self, at: dt.datetime | None) -> dt.timedelta | None:
+        """How far this machine is from UTC at a time of its own."""
+        return None if at is None else at.replace(tzinfo=None).astimezone().utcoffset()
+
+    def dst(self, at: dt.datetime | None) -> dt.timedelta | None:
+        """How much of that is summer time: the system does not tell."""
+        del at
+        return None
+
+    def tzname(self, at: dt.datetime | None) -> str | None:
+        """What it is called then."""
+        return None if at is None else at.replace(tzinfo=None).astimezone().tzname()
+
+    def fromutc(self, at: dt.datetime) -> dt.datetime:
+        """What this machine's clocks show at a time of UTC."""
+        return at.replace(tzinfo=dt.timezone.utc).astimezone().replace(tzinfo=self)  # noqa: UP017 (`_datetime` has no UTC)
+
+    def __repr__(self) -> str:
+        return "SystemZone()"
+
+
 Source: TypeAlias = "Literal['memory', 'sessions']"
 SOURCES: tuple[Source, ...] = ("memory", "sessions")
 Mode: TypeAlias = "Literal['hybrid', 'keyword', 'vector']"

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from plainmind.base.errors import NotFound, PlainmindError, shell_word
+from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.model import PRIVATE
 from plainmind.base.value import replace
 from plainmind.cli.console import Console, is_terminal, plural, size_in_words, visible
@@ -124,7 +125,8 @@ def _content(place: str) -> bytes | None:
         return None
 
 
-_MOST_NAMES = 3
+_CITATION = pattern(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", IGNORECASE)
+_MOST_NAMES = 20  # `--json` has all of them
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
@@ -227,8 +229,8 @@ def _name_what_stays(staying: StillThere, console: Console) -> None:
     if staying.sessions:
         found = plural(len(staying.sessions), "conversation")
         console.note(f"this text stays in {found}: {_some(staying.sessions)}")
-        name = _name(staying.sessions, "NAME")
-        console.hint(f"`plainmind sessions delete {name}` removes all that was said there")
+        names = " ".join(map(shell_word, staying.sessions[:_MOST_NAMES]))
+        console.hint(f"`plainmind sessions delete {names}` removes all that was said there")
     if staying.typed:
         console.note(f"this text stays in what you typed in chats: {staying.typed}")
         console.hint("delete that file, or the line in it")
@@ -281,14 +283,18 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         """\
 Show what was changed through plainmind, newest first. Versions marked * can be shown and restored.
 
+Of cited lines it says since when each says what it says: since the day of its log, since it was noted, or since it was
+corrected through plainmind.
+
 Only reads. Old versions are kept in ~/.plainmind for 90 days, unless the history's settings say otherwise.""",
         examples=(
             "plainmind history MEMORY.md",
+            "plainmind history MEMORY.md#L3-L7",
             "plainmind history --show 01JM2V7Q9Z5W8K3B4N6P7R8S9T",
         ),
         run=run_history,
     )
-    parser.add_argument("path", metavar="PATH", nargs="?", help="only changes of this file")
+    parser.add_argument("path", metavar="PATH", nargs="?", help="only changes of this file; or lines of it")
     parser.add_argument(
         "-n", dest="most", metavar="N", type=whole_number(1), default=30, help="at most N (30)"
     )
@@ -299,6 +305,8 @@ def run_history(arguments: argparse.Namespace, console: Console) -> int:
     """Print the changes, or one version."""
     with open_memory(arguments) as memory:
         path = arguments.path and arguments.path.removeprefix("./")
+        if path and (cited := _CITATION.fullmatch(path)):
+            return _show_since(memory, cited["path"], int(cited["first"]), int(cited["last"] or 0), console)
         versions = [] if arguments.show else memory.history(path)[: arguments.most]
         shown = arguments.show
         if path and not versions and any(version.id == path for version in memory.history()):
@@ -324,6 +332,36 @@ def run_history(arguments: argparse.Namespace, console: Console) -> int:
         console.note(f"nothing was changed {'in ' + path if path else 'through plainmind'} yet")
     if any(version.available for version in versions):
         console.hint("what is marked * can be shown, `plainmind history --show ID`, and restored")
+    return 0
+
+
+def _show_since(memory: Memory, path: str, first: int, last: int, console: Console) -> int:
+    """Print since when lines say what they say, as far as that is known."""
+    from plainmind.base.model import split_lines
+    from plainmind.notes.workspace import decode
+
+    notebook = memory.notes.notebook
+    lines = split_lines(decode(notebook.read_bytes(path)[1]))
+    last = last or first
+    if not 1 <= first <= last <= len(lines):
+        raise NotFound(
+            f"`{path}` has {plural(len(lines), 'line')}; there is no range {first}-{last}",
+            hint=f"read it with `plainmind get {shell_word(path)}`",
+        )
+    rows = [
+        {"line": number, "since": notebook.line_days.day_of(path, line), "text": without_note_ids(line)}
+        for number, line in enumerate(lines[first - 1 : last], first)
+        if line.strip()
+    ]
+    if console.json:
+        console.result({"path": path, "lines": rows})
+        return 0
+    for row in rows:
+        since = console.style(f"{row['since'] or '?':10}", "dim")
+        place = console.style(console.printable(f"{path}:{row['line']}"), "path")
+        console.answer(f"{since}  {place}  {console.printable(str(row['text']))}")
+    if any(row["since"] is None for row in rows):
+        console.note("of lines marked ? nobody knows: they were written in an editor")
     return 0
 
 

@@ -97,8 +97,8 @@ def _lines(facts: Mapping[str, Any], reason: str) -> Iterator[tuple[str, str]]:
     yield from _embedding(facts)
     yield from _entries(facts["entries"])
     if waiting := facts["tidy"]["waiting"]:
-        are = "proposal waits" if waiting == 1 else "proposals wait"
-        yield "tidy", f"{waiting:,} {are}: `plainmind tidy` shows them"
+        are, them = ("proposal waits", "it") if waiting == 1 else ("proposals wait", "them")
+        yield "tidy", f"{waiting:,} {are}: `plainmind tidy` shows {them}"
     if flush := facts["lastFlush"]:
         yield "flushed", _last_flush(flush)
     if "sizes" in facts:

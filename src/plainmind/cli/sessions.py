@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 
-from plainmind.base.errors import PlainmindError
-from plainmind.cli.console import Console, is_terminal, plural, size_in_words
+from plainmind.base.errors import PlainmindError, shell_word
+from plainmind.cli.console import Console, fitting, is_terminal, plural, size_in_words
 from plainmind.cli.options import (
     commands_below,
-    day,
     describe,
     open_memory,
     text_of_argument,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from plainmind.agent.recalls import Recall, RecalledLines
+    from plainmind.memory.memory import Memory
     from plainmind.memory.session_pages import Clean, Listed, Shown
     from plainmind.sessions.entries import Entry
     from plainmind.sessions.store import Session
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     Add: TypeAlias = Callable[[str, str, str, Callable[..., int]], argparse.ArgumentParser]
 
 
+_MOST_COLUMNS = 200  # of a line that was recalled
 _NAME_HELP = "its key, its id, or the beginning of one"
 
 
@@ -220,11 +222,11 @@ def _add_changes(add: Add) -> None:
     parser.add_argument("name", metavar="NAME", help=_NAME_HELP)
     parser = add(
         "delete",
-        "remove a session or an archive for good, from disk and from every index; asks first",
+        "remove sessions or archives for good, from disk and from every index; asks first",
         "plainmind sessions delete claude-code:5f0c",
         run_delete,
     )
-    parser.add_argument("name", metavar="NAME", help=f"{_NAME_HELP}; or an archive")
+    parser.add_argument("names", metavar="NAME", nargs="+", help=f"{_NAME_HELP}; or an archive")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     parser = add(
         "fork",
@@ -277,26 +279,31 @@ def run_archive(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def run_delete(arguments: argparse.Namespace, console: Console) -> int:
-    """Ask, then remove it everywhere."""
-    import os
-
+    """Ask, then remove them everywhere."""
     from plainmind.memory.session_pages import entry_of, find_session, title_of
 
+    removed: list[dict[str, Any]] = []
     with open_memory(arguments) as memory:
-        session = find_session(memory.sessions, arguments.name)
-        # An archive has no key, and is deleted by its own name.
-        name = session.key or os.path.relpath(session.path, memory.sessions.folder)
-        title = memory.redactor().without_secrets(title_of(entry_of(session)))
-        shown = f"{name} ({title})" if title else name
-        if not arguments.yes and not _agree(shown, console):
-            console.say("nothing was removed")
-            return 1
-        cited = memory.delete_session(name)
+        # All of them are found before the first goes.
+        sessions = {
+            session.path: session
+            for session in (find_session(memory.sessions, one) for one in arguments.names)
+        }
+        for session in sessions.values():
+            # An archive has no key, and is deleted by its own name.
+            name = session.key or os.path.relpath(session.path, memory.sessions.folder)
+            title = memory.redactor().without_secrets(title_of(entry_of(session)))
+            shown = f"{name} ({title})" if title else name
+            if not arguments.yes and not _agree(shown, console):
+                console.say("it was not removed" if len(sessions) > 1 else "nothing was removed")
+                continue
+            cited = memory.delete_session(name)
+            removed.append({"key": session.key, "id": session.id, "cited": list(cited)})
+            if not console.json:
+                console.say(f"removed {console.printable(shown)}")
     if console.json:
-        console.result({"key": session.key, "id": session.id, "cited": list(cited)})
-    else:
-        console.say(f"removed {console.printable(shown)}")
-    return 0
+        console.result(removed[0] if len(sessions) == 1 else {"removed": removed})
+    return 0 if len(removed) == len(sessions) else 1
 
 
 def _agree(shown: str, console: Console) -> bool:
@@ -432,16 +439,23 @@ the lines only their place is kept. `forget` takes out what concerns it. `recall
         ),
         run=run_list_recalls,
     )
-    parser.set_defaults(most=_USUAL_MOST, day=None, cursor=None)
+    parser.set_defaults(most=_USUAL_MOST, day=None, since=None, until=None, cursor=None)
     add = commands_below(parser)
 
     listing = add(
-        "list", "list recalls, the latest first", "plainmind recalls list --day 2026-11-16", run_list_recalls
+        "list",
+        "list recalls, the latest first",
+        "plainmind recalls list --since 'last week'",
+        run_list_recalls,
     )
     listing.add_argument(
         "-n", dest="most", metavar="N", type=whole_number(1), default=_USUAL_MOST, help="at most N (20)"
     )
-    listing.add_argument("--day", metavar="DAY", type=day, help="only those of a day such as 2026-11-16")
+    listing.add_argument("--day", metavar="DAY", help="only those of this day: 2026-11-16, yesterday")
+    listing.add_argument(
+        "--since", metavar="DAY", help="only from this day on: 2026-11-16, 2026-11, yesterday, last week"
+    )
+    listing.add_argument("--until", metavar="DAY", help="only up to this day")
     listing.add_argument(
         "--after", dest="cursor", metavar="CURSOR", help="go on behind what was listed before"
     )
@@ -476,8 +490,9 @@ def run_list_recalls(arguments: argparse.Namespace, console: Console) -> int:
     """Print one line a recall."""
     with open_memory(arguments) as memory:
         log = memory.recalls
-        wanted = None if arguments.day is None else arguments.day.isoformat()
-        page = log.page(arguments.most, cursor=arguments.cursor, day=wanted)
+        wanted = {"day": arguments.day, "since": arguments.since, "until": arguments.until}
+        page = log.page(arguments.most, cursor=arguments.cursor, **wanted)
+    again = "".join(f" --{name} {shell_word(words)}" for name, words in wanted.items() if words)
     if console.json:
         console.result(
             {"recalls": [recall_as_json(recall) for recall in page.recalls], "cursor": page.cursor}
@@ -485,7 +500,9 @@ def run_list_recalls(arguments: argparse.Namespace, console: Console) -> int:
         return 0
     for recall in page.recalls:
         _print_recall_row(recall, console)
-    if not page.recalls:
+    if not page.recalls and again and log.is_on:
+        console.note("no agent has asked anything then")
+    elif not page.recalls:
         console.note("no agent has asked anything yet" if log.is_on else "recalls are not written down")
         console.hint(
             "`plainmind connect` lets an agent use this memory"
@@ -493,7 +510,7 @@ def run_list_recalls(arguments: argparse.Namespace, console: Console) -> int:
             else "`plainmind config set recalls.enabled true` switches it on"
         )
     elif page.cursor is not None:
-        console.hint(f"there are more: plainmind recalls list --after {page.cursor}")
+        console.hint(f"there are more: plainmind recalls list{again} --after {page.cursor}")
     return 0
 
 
@@ -501,7 +518,7 @@ def run_show_recall(arguments: argparse.Namespace, console: Console) -> int:
     """Print one recall."""
     with open_memory(arguments) as memory:
         recall = memory.recalls.get(arguments.id)
-    _print_recall(recall, console)
+        _print_recall(recall, console, partial(_words_recalled, memory))
     return 0
 
 
@@ -510,8 +527,21 @@ def run_judge_recall(arguments: argparse.Namespace, console: Console) -> int:
     with open_memory(arguments) as memory:
         verdict = "" if arguments.verdict == "none" else arguments.verdict
         recall = memory.recalls.judge(arguments.id, verdict, line=arguments.line)
-    _print_recall(recall, console)
+        _print_recall(recall, console, partial(_words_recalled, memory))
     return 0
+
+
+def _words_recalled(memory: Memory, one: RecalledLines) -> str:
+    """What the line says now that answered best; only its place and its mark were kept."""
+    from plainmind.text.note_format import mark_of, words_of
+
+    number = one.best_line or one.start_line
+    try:
+        line = memory.get(one.path, first_line=number, line_count=1).text.split("\n")[0] if number else ""
+    except PlainmindError:  # forgotten, moved or deleted since
+        return "(not there any more)"
+    has_changed = one.mark and mark_of(line) != one.mark and not one.path.startswith("sessions/")
+    return f"{words_of(line)}  (changed since)" if has_changed else words_of(line)
 
 
 def run_clear_recalls(arguments: argparse.Namespace, console: Console) -> int:
@@ -565,7 +595,7 @@ def _print_recall_row(recall: Recall, console: Console) -> None:
     console.answer(f"{when}  {who}  {console.printable(_question_of_recall(recall))}  {more}")
 
 
-def _print_recall(recall: Recall, console: Console) -> None:
+def _print_recall(recall: Recall, console: Console, words_of: Callable[[RecalledLines], str]) -> None:
     if console.json:
         console.result(recall_as_json(recall))
         return
@@ -577,6 +607,8 @@ def _print_recall(recall: Recall, console: Console) -> None:
     )
     for number, one in enumerate(recall.lines, 1):
         console.answer(_line_of_recall(number, one, console))
+        if words := words_of(one) if one.path else "":
+            console.answer(f"{'':11}{fitting(console.printable(words), _MOST_COLUMNS)}")
     if not recall.lines:
         console.note("nothing was found")
 

@@ -187,7 +187,7 @@ def remove(
     then nothing is removed. When the name is gone but the journal could not be told, the error says so.
     """
     name = name or path
-    operation = f"remove {os.path.basename(path)}"
+    operation = "remove a file"  # the lock keeps the word, and the name may be what is to be forgotten
     with hold_lock(lock_path_for(state_dir, path), operation=operation, timeout_s=timeout_s, system=system):
         with explain_errors("read", path, outcome="nothing was removed"):
             current = _read_current(path, system, change="removed")

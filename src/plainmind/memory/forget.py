@@ -10,7 +10,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from plainmind.agent.recalls import ENTRIES, Recall, shares_a_word
-from plainmind.base.errors import ConflictError, IndexCorrupt, NotFound, PlainmindError, ScopeDenied
+from plainmind.base.errors import (
+    ConflictError,
+    IndexCorrupt,
+    NotFound,
+    PathNotAllowed,
+    PlainmindError,
+    ScopeDenied,
+    shell_word,
+)
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, sha256_bytes, sha256_text, split_lines
 from plainmind.base.value import replace, value
@@ -29,6 +37,7 @@ from plainmind.memory.indexes import (
 from plainmind.notes.notebook import Forgotten, ForgottenEntry, ForgottenLines, byte_lines
 from plainmind.notes.workspace import decode, encoding_of
 from plainmind.text.note_format import ID_MARK, find_note, mark_of, without_note_ids, words_of
+from plainmind.text.terms import fold
 from plainmind.text.validity import mentions_validity, without_validity
 
 TYPE_CHECKING = False
@@ -87,6 +96,8 @@ _NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")
 NOTE_ID_COMMENT = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")
 # Shorter texts match far more than is meant.
 LEAST_TEXT = 3
+_MOST_PLACES = 10
+_HEADING = pattern(r"(#{1,6})(?:[ \t]|$)")
 _PATIENCE_S = 10.0  # with those who save a file again and again
 
 
@@ -111,10 +122,13 @@ class Forgetting:
         elif _NOTE_ID.fullmatch(what.strip()):
             chosen = Forgotten(tuple(self._note(what.strip())), note_id=what.strip())
         else:
-            chosen = Forgotten(tuple(self._containing(what)), text=what.strip("\r\n"))
+            text = what.strip("\r\n")
+            lines = tuple(self._containing(what))
+            self._refuse_a_path(text.strip(), is_found=bool(lines))
+            chosen = Forgotten(lines, text=text, remarks=tuple(self._what_stays(text, lines)))
         if not chosen.lines and not self._is_anywhere(doomed_lines(chosen), chosen.text or ""):
             raise NotFound(
-                f"no line of the memory contains `{what}`",
+                "; ".join((f"no line of the memory contains `{what}`", *chosen.remarks)),
                 hint="give a text as it stands in the file, a note id, or lines such as `MEMORY.md#L3-L5`",
             )
         return chosen
@@ -145,12 +159,19 @@ class Forgetting:
             erase_in_engines(memory, of_every_agent=True)
             self._erase_recalls(chosen)
             self._erase_proposals(chosen, doomed)
+            memory.notes.notebook.line_days.forget(self._content_now)
             # Last: until here it has what is to go, and leads to the rest when this was stopped half-way.
             cleaned = memory.notes.history.erase(self._removing(doomed))
         sync()
         if memory.index.providers is not None:
             memory.index.providers.forget_uploads(hashes)
         return replace(chosen, applied=True, versions_cleaned=cleaned)
+
+    def _content_now(self, path: str) -> bytes | None:
+        try:
+            return self._memory.notes.notebook.read_bytes(path)[1]
+        except (NotFound, PathNotAllowed):
+            return None
 
     def _erase_recalls(self, chosen: Forgotten) -> None:
         """Take out of the recall log who asked for the lines, or was given them; rather too much than too little."""
@@ -318,6 +339,47 @@ class Forgetting:
             for first, last in runs_of(lines, wanted):
                 yield _chosen(path, data, lines, first, last)
 
+    def _refuse_a_path(self, text: str, *, is_found: bool) -> None:
+        """Whose file is named probably means what it says; older versions and the index may have its name somewhere."""
+        if is_found or not text.casefold().endswith(".md"):
+            return
+        named = [(path, len(lines)) for path, _, lines in self._files() if path == text.removeprefix("./")]
+        for path, count in named:
+            raise NotFound(
+                f"no line of the memory contains `{path}`, but it is a file of the memory",
+                hint=f"`plainmind forget {shell_word(f'{path}#L1-L{count}')}` forgets all that it says",
+            )
+
+    def _what_stays(self, text: str, chosen: Sequence[ForgottenLines]) -> Iterator[str]:
+        """Name what else has to do with a text: lines in other letters, what is below a heading, names of files."""
+        folded = fold(text.strip())
+        if "\n" in folded or len(folded) < LEAST_TEXT:
+            return
+        like = re.compile(("(?<!\\w)" if folded[0].isalnum() else "") + re.escape(folded))
+        going: dict[str, set[int]] = {}
+        for part in chosen:
+            going.setdefault(part.path, set()).add(part.start_line)
+        others: list[str] = []
+        below: list[str] = []
+        names: list[str] = []
+        for path, _, lines in self._files():
+            numbers = going.get(path, set())
+            names += [path] if like.search(fold(path)) else []
+            others += [
+                f"{path}#L{number}"
+                for number, line in enumerate(lines, 1)
+                if number not in numbers and like.search(fold(without_note_ids(line)))
+            ]
+            ends = [(number, _end_below(lines, number)) for number in sorted(numbers)]
+            below += [f"{path}#L{number}-L{last}" for number, last in ends if last > number]
+        if others:
+            said = "1 line has" if len(others) == 1 else f"{len(others):,} lines have"
+            yield f"{said} this in other letters, and would stay: {_some(others)}"
+        if below:
+            yield f"what stands below a heading stays; to forget it too, cite all the lines: {_some(below)}"
+        if names:
+            yield f"the name of a file has this, and stays: {_some(names)}"
+
     def _files(self) -> Iterator[tuple[str, bytes, list[str]]]:
         memory = self._memory
         for found in memory.notes.workspace.discover().files:
@@ -325,6 +387,26 @@ class Forgetting:
                 continue
             data, _ = found.root.read(found.relative, max_bytes=memory.notes.workspace.max_file_bytes)
             yield found.path, data, split_lines(decode(data))
+
+
+def _end_below(lines: Sequence[str], number: int) -> int:
+    """The last line that says something below a heading, before the next of its level; its own where there is none."""
+    opening = _HEADING.match(lines[number - 1])
+    if opening is None:
+        return number
+    last = number
+    for following, line in enumerate(lines[number:], number + 1):
+        heading = _HEADING.match(line)
+        if heading is not None and len(heading[1]) <= len(opening[1]):
+            break
+        if line.strip():
+            last = following
+    return last
+
+
+def _some(places: Sequence[str]) -> str:
+    more = f" and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
+    return ", ".join(places[:_MOST_PLACES]) + more
 
 
 def names_a_place(what: str) -> bool:
@@ -487,7 +569,7 @@ def _select(memory: Memory, what: str) -> Forgotten:
     else:
         lines = [line for part in chosen.lines for line in split_lines(part.text)]
         meant = keeper.saying(lines, everything)
-    return _with_entries(keeper, replace(chosen, remarks=remarks), meant)
+    return _with_entries(keeper, replace(chosen, remarks=(*chosen.remarks, *remarks)), meant)
 
 
 def _apply(memory: Memory, chosen: Forgotten) -> Forgotten:

@@ -297,7 +297,7 @@ class Index:
         with_expired: bool,
     ) -> SearchResult:
         """Give what was superseded, has expired or was judged its place; in a few searches there is such a thing."""
-        if not verdicts and not any(map(_says_until_when, result.hits)):
+        if not verdicts and not any(map(_says_since_or_until_when, result.hits)):
             return result
         from plainmind.base.errors import NotFound, PathNotAllowed
         from plainmind.base.model import split_lines
@@ -313,6 +313,7 @@ class Index:
             result.hits,
             today=today.isoformat(),
             lines_of=lines_of,
+            day_of_line=self._notes.notebook.line_days.day_of,
             verdicts=verdicts,
             with_expired=with_expired,
         )
@@ -670,10 +671,16 @@ class Index:
         return tuple(f"nothing from `{source}` is indexed" for source in missing)
 
 
-def _says_until_when(hit: SearchHit) -> bool:
-    """Whether a hit may have a line that says until when it holds: `text/validity.py` knows the forms."""
+def _says_since_or_until_when(hit: SearchHit) -> bool:
+    """Whether a hit is taken for newer than another, or may say until when it holds: `text/validity.py` knows how."""
     text, above = hit.snippet, hit.headings
-    return "until 2" in text or "expires:" in text or "until 2" in above or "expires:" in above
+    return (
+        bool(hit.older)
+        or "until 2" in text
+        or "expires:" in text
+        or "until 2" in above
+        or "expires:" in above
+    )
 
 
 def _unwanted(verdicts: Mapping[tuple[str, str], Sequence[str]], asked_in: frozenset[str]) -> Unwanted:

@@ -660,7 +660,7 @@ class Memory:
         """The time where the user is."""
         from plainmind.base.model import datetime
 
-        return datetime.now(self._values.zone).astimezone(self._values.zone)
+        return datetime.now(self._values.zone)
 
     @property
     def sessions(self) -> SessionStore:

@@ -7,7 +7,7 @@ from functools import partial
 
 from plainmind.base.errors import ConfigError
 from plainmind.base.lazy import find_by_name
-from plainmind.base.model import known_sources, sha256_text
+from plainmind.base.model import SystemZone, known_sources, sha256_text
 from plainmind.base.value import field, value
 from plainmind.config.load import home_folder, index_folder, user_home
 from plainmind.files.safe_open import real_path
@@ -239,7 +239,7 @@ def memory_values(loaded: Loaded, places: Places) -> MemoryValues:
         shows_citations=settings.citations != "off",
         driver=settings.store.driver,
         backend=settings.backend,
-        zone=zone_of(settings.user_timezone),
+        zone=zone_of(settings.user_timezone) or SystemZone(),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from plainmind.base.errors import ConflictError, NotFound, PathNotAllowed, WorkspaceError, shell_word
-from plainmind.base.model import sha256_bytes
+from plainmind.base.model import date, sha256_bytes
 from plainmind.base.value import value
 from plainmind.files.history import History
 from plainmind.files.replace import remove, replace
@@ -17,7 +17,7 @@ from plainmind.files.safe_open import Root, check_relative, file_refusal, name_r
 from plainmind.files.system import Erasures, explanation
 from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
 from plainmind.notes.notebook import check_new_note, encode_text, keep_as_folder_of_notes
-from plainmind.notes.workspace import UTF_8, Workspace, encoding_of
+from plainmind.notes.workspace import CURATED, UTF_8, LineDays, Workspace, encoding_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from plainmind.redaction.findings import Redacted
 
-CURATED = ("MEMORY.md", "memory.md")
 DAILY = "memory"
 
 
@@ -123,7 +122,11 @@ class MemoryFiles:
     def rewrite(self, name: str, text: str, *, base_hash: str, reason: str) -> None:
         """Replace what a file says, if it is still what `base_hash` stands for. ConflictError when it is not."""
         with self._erasures.hold_off():
-            self._replace(name, self._in_encoding_of(name, text), base_hash, reason)
+            before, after = self._bytes(name), self._in_encoding_of(name, text)
+            self._replace(name, after, base_hash, reason)
+            path = self.citation_of(name)
+            if sha256_bytes(before) == base_hash and (written := self._status(path)) is not None:
+                LineDays(self._state_dir).tell(path, before, after, date.fromtimestamp(written.st_mtime))
 
     def delete(self, name: str) -> tuple[str, ...]:
         """Delete a file, or a folder with all its notes, and say which; each can be restored. NotFound when none is."""

@@ -29,7 +29,16 @@ from plainmind.files.safe_open import check_relative, name_refusal
 from plainmind.files.system import Erasures, explain_errors, hold_lock, lock_path_for
 from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
 from plainmind.notes.scopes import folder_of_scope
-from plainmind.notes.workspace import OWN_IGNORE, UTF_8, Workspace, day_of, decode, encoding_of
+from plainmind.notes.workspace import (
+    CURATED,
+    OWN_IGNORE,
+    UTF_8,
+    LineDays,
+    Workspace,
+    day_of,
+    decode,
+    encoding_of,
+)
 from plainmind.text.note_format import day_header, find_note, format_note, joins_section
 
 # A note longer than this is a document: it belongs in a file of its own.
@@ -130,6 +139,7 @@ class Notebook:
         self._state_dir = state_dir
         self._now = now
         self._change_sets = ChangeSets(state_dir=state_dir, history=history)
+        self.line_days = LineDays(state_dir)
 
     def remember(self, text: str, *, durable: bool = False, note_id: str | None = None) -> Remembered:
         """Append a note to today's log, or to the curated memory; on disk when this returns.
@@ -272,6 +282,7 @@ class Notebook:
             )
         base = base_hash or found_hash
         new_hash = self._replace(path, target, edited, base, reason="edit", allow_shrink=allow_shrink)
+        self.line_days.tell(path, data, edited, self._now().date())
         return Edited(path, data.count(b"\n", 0, start) + 1, new_hash)
 
     def change(
@@ -323,6 +334,7 @@ class Notebook:
             new_hash = self._replace(
                 path, target, written, base_hash, reason="edit", allow_shrink=allow_shrink
             )
+            self.line_days.tell(path, data, written, self._now().date())
             return Edited(path, 1, new_hash)
 
     def _create(self, path: str, data: bytes) -> Edited:
@@ -348,6 +360,7 @@ class Notebook:
                 name=path,
             )
             raise
+        self.line_days.tell(path, b"", data, self._now().date())
         return Edited(path, 1, new_hash)
 
     def _replace(
@@ -412,7 +425,17 @@ class Notebook:
         target, data = self.read_unchanged(path, base_hash)
         doomed = {line for first, last in ranges for line in range(first, last + 1)}
         kept = b"".join(line for number, line in enumerate(byte_lines(data), 1) if number not in doomed)
-        self._replace(path, target, kept, base_hash, reason=reason)
+        if kept.strip() or reason != "forget" or path in CURATED:
+            self._replace(path, target, kept, base_hash, reason=reason)
+        else:  # nothing is left of it, and its name may be what was to be forgotten
+            remove(
+                target,
+                base_hash=base_hash,
+                state_dir=self._state_dir,
+                history=self._history,
+                reason=reason,
+                name=path,
+            )
 
     def restore(self, version_id: str) -> Edited:
         """Bring back what a file was; what it is now goes into the history first."""
@@ -439,6 +462,9 @@ class Notebook:
                 self._history.record(
                     path, operation=reason, new_hash=new_hash, length=len(data), previous=base_hash
                 )
+                before = self._history.content(base_hash)
+                if before is not None:
+                    self.line_days.tell(path, before, data, self._now().date())
 
     def _restore(self, version_id: str) -> Edited:
         version = next((v for v in self._history.versions() if v.id == version_id), None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
@@ -16,7 +17,9 @@ from plainmind.base.model import (
     Document,
     FileState,
     Source,
+    date,
     sha256_bytes,
+    split_lines,
     time_to_keep,
 )
 from plainmind.base.value import replace
@@ -42,10 +45,10 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 16_000_000
 
-_CURATED = ("MEMORY.md", "memory.md")
+CURATED = ("MEMORY.md", "memory.md")
 # What an agent of OpenClaw is told about its person, its tools and itself.
 _STANDING = ("USER.md", "TOOLS.md", "IDENTITY.md", "SOUL.md")
-_TOP_FILES = (*_CURATED, *_STANDING)
+_TOP_FILES = (*CURATED, *_STANDING)
 OWN_IGNORE = ".plainmindignore"
 _MOST_NAMES_COMPARED = 5_000
 
@@ -100,7 +103,7 @@ class Workspace:
         top = self.root.real
         if os.path.lexists(os.path.join(top, OWN_IGNORE)):
             return True
-        if any(os.path.lexists(os.path.join(top, name)) for name in _CURATED):
+        if any(os.path.lexists(os.path.join(top, name)) for name in CURATED):
             return False
         daily = os.path.join(top, "memory")
         if os.path.islink(daily) or not os.path.isdir(daily):
@@ -403,6 +406,95 @@ def day_of(path: str) -> str | None:
         return date(int(year), int(month), int(day)).isoformat()
     except ValueError:
         return None
+
+
+_LINE_DAYS_FILE = "line-days.json"
+_ID_CHARS = 26
+_MOST_CORRECTED = 500  # more lines at once are a text that was brought along, and no correction
+
+
+class LineDays:
+    """Since when a line says what it says: a log's since its day, others by their id or since they were corrected here.
+
+    Of a corrected line its mark and the day are kept, beside the history. A line that an editor changed has the day of
+    its id, if it has one.
+    """
+
+    def __init__(self, state_dir: str) -> None:
+        self._file = os.path.join(state_dir, _LINE_DAYS_FILE)
+
+    def day_of(self, path: str, line: str) -> str | None:
+        """The day since which this line stands in this file; None where nobody can say."""
+        if (day := day_of(path)) is not None:
+            return day
+        from plainmind.text.note_format import mark_of
+
+        corrected = self._read().get(path, {}).get(mark_of(line))
+        return max(filter(None, (corrected, noted_on(line))), default=None)
+
+    def tell(self, path: str, before: bytes, after: bytes, day: date) -> None:
+        """Remember which lines of a file are new; those of a log have its day."""
+        if day_of(path) is not None:
+            return
+        had, has = _marks_in(before), _marks_in(after)
+        known = self._read()
+        days = {mark: day for mark, day in known.get(path, {}).items() if mark in has}
+        if 0 < len(new := has - had) <= _MOST_CORRECTED:
+            days |= dict.fromkeys(new, day.isoformat())
+        with suppress(PlainmindError):  # the file is written, and that counts
+            self._write({**known, path: days}, known)
+
+    def forget(self, content: Callable[[str], bytes | None]) -> None:
+        """Leave nothing of lines that are in no file any more; `content` gives what a file is now."""
+        known = self._read()
+        marks = {path: _marks_in(content(path) or b"") for path in known}
+        self._write(
+            {
+                path: {mark: day for mark, day in days.items() if mark in marks[path]}
+                for path, days in known.items()
+            },
+            known,
+        )
+
+    def _read(self) -> Mapping[str, Mapping[str, str]]:
+        import json
+
+        try:
+            with open(self._file, encoding="utf-8") as file:
+                found = json.load(file)
+        except (OSError, ValueError):  # none yet, or damaged: then no line is known to be corrected
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _write(self, days: Mapping[str, Mapping[str, str]], known: Mapping[str, Mapping[str, str]]) -> None:
+        import json
+
+        from plainmind.files.atomic import write_atomically
+
+        kept = {path: lines for path, lines in days.items() if lines}
+        if kept != known:
+            write_atomically(self._file, json.dumps(kept, ensure_ascii=False, indent=0).encode())
+
+
+def _marks_in(data: bytes) -> set[str]:
+    from plainmind.text.note_format import mark_of
+
+    return {mark_of(line) for line in split_lines(decode(data)) if line.strip()}
+
+
+def noted_on(line: str) -> str | None:
+    """The day on which a line's id was made; None for one that is not ours, or that a clock far ahead has given."""
+    from datetime import UTC, datetime
+
+    from plainmind.files.append import time_of
+    from plainmind.text.note_format import id_of
+
+    note_id = id_of(line)
+    if note_id is None or len(note_id) != _ID_CHARS:
+        return None
+    with suppress(OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(time_of(note_id), UTC).date().isoformat()
+    return None
 
 
 UTF_8 = "utf-8"

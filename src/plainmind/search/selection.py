@@ -334,16 +334,17 @@ def heed(
     *,
     today: str,
     lines_of: Callable[[str], Sequence[str] | None],
+    day_of_line: Callable[[str, str], str | None] = lambda _path, _line: None,
     verdicts: Mapping[tuple[str, str], Sequence[str]],
     with_expired: bool,
 ) -> tuple[SearchHit, ...]:
     """Put what was superseded, has expired or was judged in its place, each with the reason.
 
-    `lines_of` gives the lines of a file as they are now. Without `with_expired` what is over is left out; what holds
-    otherwise stays as it was found.
+    `lines_of` gives the lines of a file as they are now, `day_of_line` the day since which a path has a line. Without
+    `with_expired` what is over is left out; what holds otherwise stays as it was found.
     """
     heeded: list[SearchHit] = []
-    for hit in hits:
+    for hit in _as_they_were_corrected(hits, lines_of, day_of_line):
         lines = lines_of(hit.path) if hit.source == "memory" and _is_concerned(hit, verdicts) else None
         seen = hit if lines is None else _heeded(hit, lines, today, lines_of, verdicts)
         is_over = seen.until is not None and seen.newer is None and seen.until < today
@@ -354,6 +355,35 @@ def heed(
     for hit in [hit for hit in heeded if hit.newer is not None]:
         _put_before(heeded, hit)
     return tuple(heeded)
+
+
+def _as_they_were_corrected(
+    hits: Sequence[SearchHit],
+    lines_of: Callable[[str], Sequence[str] | None],
+    day_of_line: Callable[[str, str], str | None],
+) -> Sequence[SearchHit]:
+    """Let a line that was kept or corrected since stand before the log that was taken for newer than it."""
+    at = next((place for place, hit in enumerate(hits) if hit.older), None)
+    if at is None:
+        return hits
+
+    def day_at(path: str, number: int) -> str | None:
+        lines = lines_of(path) or ()
+        return day_of_line(path, lines[number - 1]) if 1 <= number <= len(lines) else None
+
+    log, older = hits[at], hits[at].older[0]
+    best = log.best_line or log.start_line
+    day, since = day_at(log.path, best), day_at(older.path, older.start_line)
+    if since is None or day is None or since < day:
+        return hits
+    ordered = [replace(hit, older=()) if hit is log else hit for hit in hits]
+    for place, hit in enumerate(hits):
+        if place > at and hit.path == older.path and hit.start_line <= older.start_line <= hit.end_line:
+            newer_than = (CitedLines(log.path, best, best),) if since > day else ()
+            ordered.insert(at, replace(ordered.pop(place), score=log.score, older=newer_than))
+            ordered[at + 1] = replace(ordered[at + 1], score=hit.score)
+            break
+    return ordered
 
 
 def _is_concerned(hit: SearchHit, verdicts: Mapping[tuple[str, str], object]) -> bool:

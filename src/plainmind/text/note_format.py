@@ -82,6 +82,12 @@ def without_note_ids(line: str) -> str:
     return _ID_COMMENT_AND_SPACE.sub("", line)
 
 
+def id_of(line: str) -> str | None:
+    """The id that a line carries."""
+    found = _ID_COMMENT.search(line) if ID_MARK in line else None
+    return found[1] if found else None
+
+
 def words_of(line: str) -> str:
     """What a line says: without its list mark, its note's id and the space around it."""
     return _BEFORE_THE_WORDS.sub("", without_note_ids(line), count=1).strip()

@@ -656,6 +656,12 @@ def test_the_page_speaks_the_language_of_the_browser(person, locale, lang, searc
     assert page.evaluate("document.documentElement.lang") == lang
 
 
+@pytest.mark.parametrize(("locale", "day"), [("en-GB", "19 October 2026"), ("en-US", "October 19, 2026")])
+def test_days_are_written_as_in_the_region_of_the_browser(person, locale, day):
+    page = person.open("#/days/2026-10-19", locale=locale)
+    expect(page.locator(".detail")).to_contain_text(day)
+
+
 def test_as_the_wheel_has_it_the_page_works_too(person, notes):
     packed = all_packed()
 

@@ -33,6 +33,15 @@ def test_a_search_gives_cited_lines_with_the_words_marked_and_says_why(served):
     assert found["certain"] is True
 
 
+def test_a_newer_line_names_the_older_one(written):
+    new_note(written, "people.md", "# People\n\n- Jonas Weber lives in Freiburg, Talstr. 14.\n")
+    new_note(written, "2099-05-18.md", "- 08:00 Moved house: Jonas and Mei now live in Leipzig.\n")
+    first, second = written.post("/v1/search", {"query": "where does Jonas live?"})["results"][:2]
+    assert (first["path"], second["path"]) == ("memory/2099-05-18.md", "memory/people.md")
+    assert first["older"] == [{"path": "memory/people.md", "startLine": 3, "endLine": 3}]
+    assert second["older"] == []
+
+
 @pytest.mark.parametrize(
     ("filters", "paths"),
     [

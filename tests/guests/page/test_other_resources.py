@@ -38,6 +38,24 @@ def test_a_day_has_its_log_its_changes_and_what_was_said(talked):
     assert talked.ask("GET", "/v1/days/soon").status == 400
 
 
+def test_a_result_of_a_conversation_has_its_title(tmp_path):
+    from tests.guests.page.conftest import PageServer, write_notes
+
+    with Memory(write_notes(tmp_path / "notes"), home=tmp_path / "home") as memory:
+        session = memory.sessions.create(
+            "agent:main:main", displayName="About the hull, token ghp_" + "a1B2" * 9
+        )
+        session.append(said("user", "Which wood is best for the hull?"))
+        session.append(said("assistant", "Larch is best for the hull."))
+    with PageServer(
+        tmp_path / "notes", tmp_path / "home", env={"PLAINMIND_SOURCES": "memory,sessions"}
+    ) as server:
+        found = server.sign_in().post("/v1/search", {"query": "which wood for the hull?"})["results"]
+    (talk,) = [one for one in found if one["source"] == "sessions"]
+    assert talk["title"].startswith("About the hull, token [redacted:github#")
+    assert all(one["title"] is None for one in found if one["source"] == "memory")
+
+
 def test_a_conversation_is_read_line_by_line_and_without_its_secrets(talked):
     row = talked.get("/v1/sessions")["sessions"][0]
     first = talked.get("/v1/sessions/agent%3Amain%3Amain?limit=1")

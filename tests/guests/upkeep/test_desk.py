@@ -242,3 +242,25 @@ def test_what_a_line_ending_or_a_mark_is_stays_as_it_was(desk: Desk, workspace: 
     assert (
         file.read_bytes() == b"\xef\xbb\xbf- The key of the boat hangs behind the door\r\n- other words\r\n"
     )
+
+
+def test_a_line_that_was_corrected_is_not_superseded_by_what_was_noted_before(
+    desk: Desk, memory: Memory, workspace: Path
+) -> None:
+    """An id tells when a note was made; in its present words it may be younger."""
+    noted = memory.remember("Doctor: Dr Winter, Hauptstrasse 4", durable=True)
+    old = "01HZV9A1B2C3D4E5F6G7H8J9KM"  # of June 2024
+    (workspace / "MEMORY.md").write_text(
+        (workspace / "MEMORY.md").read_text().replace(noted.id, old), encoding="utf-8"
+    )
+    (workspace / "memory").mkdir(exist_ok=True)
+    (workspace / "memory" / "2026-05-02.md").write_text(
+        "# 2026-05-02\n\n- 10:12 Doctor: Dr Kovacs, Lindengasse 12\n"
+    )
+    assert desk.run().proposed["superseded"] == 1
+    (waiting,) = [one for one in desk.list().proposals if one.kind == "superseded"]
+
+    memory.edit("MEMORY.md", "Dr Winter, Hauptstrasse 4", "Dr Novak, Am Markt 1")
+
+    assert "superseded" not in desk.run().proposed
+    assert waiting.id not in [one.id for one in desk.list().proposals]

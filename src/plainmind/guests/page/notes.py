@@ -123,9 +123,22 @@ def _hit(call: Call, hit: SearchHit, wanted: frozenset[str], words: str, today: 
         tuple(shapes.Place(one.path, one.start_line, one.end_line) for one in hit.also),
         hit.until,
         None if hit.newer is None else shapes.Newer(hit.newer.path, hit.newer.line, hit.newer.text),
+        tuple(shapes.Place(one.path, one.start_line, one.end_line) for one in hit.older),
+        _title_of(call, hit.path) if hit.source == "sessions" else None,
         why,
         hit.explanation,
     )
+
+
+def _title_of(call: Call, path: str) -> str | None:
+    """What a person would call the conversation with this path."""
+    from plainmind.memory.session_pages import entry_of, find_session, title_of
+
+    try:
+        title = title_of(entry_of(find_session(call.memory.sessions, path)))
+    except PlainmindError:  # gone since, or not here
+        return None
+    return call.memory.redactor().without_secrets(title) or None
 
 
 def _parts(line: str, wanted: frozenset[str]) -> tuple[str, ...]:

@@ -87,6 +87,8 @@ class Hit:
     also: tuple[Place, ...] = field(metadata=about("other places that say the same"))
     until: str | None = field(metadata=about("the last day on which its best line holds, where it says so"))
     newer: Newer | None = field(metadata=about("what holds instead"))
+    older: tuple[Place, ...] = field(metadata=about("lines that speak of the same and are older"))
+    title: str | None = field(metadata=about("of a conversation"))
     why: str | None = field(default=None, metadata=about("in words; with `explain`"))
     explanation: Mapping[str, Any] | None = field(default=None, metadata=about("in numbers; with `explain`"))
 

@@ -290,7 +290,7 @@ class Desk:
 
     def _run(self, *, with_model: bool | None, tell: Callable[[str], None]) -> Run:
         memory, values = self._memory, self.values
-        seen = survey(memory.notes.workspace, memory.now().date())
+        seen = survey(memory.notes.workspace, memory.now().date(), memory.notes.notebook.line_days.day_of)
         asked = asked_lines(memory, seen)
         found = [*_found(seen, asked, values)]
         use: ModelUse | None = None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.model import PRIVATE, split_lines
 from plainmind.base.value import value
-from plainmind.files.append import time_of
-from plainmind.notes.workspace import Workspace, decode
+from plainmind.notes.workspace import Workspace, decode, noted_on
 from plainmind.text.front_matter import read_front_matter
 from plainmind.text.function_words import of_another_language
 from plainmind.text.markdown import Block, read_blocks
@@ -38,7 +37,6 @@ _SAID_ON = pattern(
 _FROM = pattern(r"\s*\(from [^()\n]+\.md#L\d+\)\s*$")  # where a line was copied from, as `tidy` writes it
 _RECORD = pattern(r"[\[(*`]*(?:\d{4}-\d{2}(?:-\d{2})?|\d{1,2}\.\d{1,2}\.\d{4}|\d{1,2}:\d{2}|\d{4})\b|\d{4}年")
 _LAST_DATE = pattern(r"\s*[(（]\d{4}-\d{2}-\d{2}[)）]\s*$")  # when it was said is not what was said
-_NOTE_ID = pattern(r"<!-- m:([0-9A-HJKMNP-TV-Z]{26}) -->")
 _NEUTRAL = frozenset(
     {
         *("", DURABLE_SECTION.casefold(), "memory", "notes", "misc", "other"),
@@ -184,8 +182,17 @@ class Survey:
                     yield lines[other], lines[at]
 
 
-def survey(workspace: Workspace, today: dt.date) -> Survey:
-    """Read every file of the workspace itself; what lies elsewhere and is only read along is not ours to tidy."""
+def _by_its_id(_path: str, line: str) -> str | None:
+    return noted_on(line)
+
+
+def survey(
+    workspace: Workspace, today: dt.date, day_of_line: Callable[[str, str], str | None] = _by_its_id
+) -> Survey:
+    """Read every file of the workspace itself; what lies elsewhere and is only read along is not ours to tidy.
+
+    `day_of_line` says since when a path has a line, where that is known.
+    """
     pages = []
     for found in workspace.discover().files:
         if found.root is not workspace.root or found.path.endswith(_DRAWING):
@@ -195,7 +202,7 @@ def survey(workspace: Workspace, today: dt.date) -> Survey:
         except PlainmindError:
             continue  # gone or unreadable: `doctor` says so
         changed = dt.datetime.fromtimestamp(found.mtime_ns / 1e9, dt.UTC).date().isoformat()
-        pages.append(read_page(found.path, decode(data), scope=found.scope, changed_on=changed))
+        pages.append(read_page(found.path, decode(data), day_of_line, scope=found.scope, changed_on=changed))
     return Survey(pages, today.isoformat())
 
 
@@ -233,18 +240,33 @@ def is_log(path: str) -> bool:
     return _LOG.search(path) is not None
 
 
-def read_page(path: str, text: str, *, scope: str = PRIVATE, changed_on: str = "9999-12-31") -> Page:
+def read_page(
+    path: str,
+    text: str,
+    day_of_line: Callable[[str, str], str | None] = _by_its_id,
+    *,
+    scope: str = PRIVATE,
+    changed_on: str = "9999-12-31",
+) -> Page:
     """Read the lines of one file."""
     raw = split_lines(text)
     log = _LOG.search(path)
-    reader = _Reader(path, raw, scope, log)
+    reader = _Reader(path, raw, scope, log, day_of_line)
     return Page(path, scope, log is not None, changed_on, tuple(raw), tuple(reader.lines()))
 
 
 class _Reader:
     """Reads one file from top to bottom."""
 
-    def __init__(self, path: str, raw: Sequence[str], scope: str, log: re.Match[str] | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        raw: Sequence[str],
+        scope: str,
+        log: re.Match[str] | None,
+        day_of_line: Callable[[str, str], str | None],
+    ) -> None:
+        self._day_of_line = day_of_line
         self._path, self._raw, self._scope, self._is_log = path, raw, scope, log is not None
         self._day_of_log: str | None = log["day"] if log else None
         self._validities: dict[int, Validity] = validities(raw)
@@ -334,17 +356,9 @@ class _Reader:
             return named
         if self._day_of_log is not None:
             return self._day_of_log
-        if ID_MARK in text and (noted := _NOTE_ID.search(text)):
-            return _day_of_id(noted[1])
+        if (since := self._day_of_line(self._path, text)) is not None:
+            return since
         for _, title in reversed(self._headings):
             if (found := _ISO.search(title)) and is_day(found[0]):
                 return found[0]
         return self._day_of_file
-
-
-def _day_of_id(note_id: str) -> str | None:
-    """The day on which an id was made; None for one that a clock far ahead has given."""
-    try:
-        return dt.datetime.fromtimestamp(time_of(note_id), dt.UTC).date().isoformat()
-    except (OverflowError, ValueError, OSError):
-        return None

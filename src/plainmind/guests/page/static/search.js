@@ -24,6 +24,8 @@ export function reasons(hit) {
   const seen = hit.explanation || {};
   const found = [];
   const words = wordsOf(hit);
+  if (hit.newer) found.push(t("why.older", { place: `${hit.newer.path}:${hit.newer.line}` }));
+  if (hit.older?.length) found.push(t("why.newer", { place: `${hit.older[0].path}:${hit.older[0].startLine}` }));
   if (words.length) found.push(words.slice(0, 3).map((word) => t("quoted", { word })).join(" "));
   if (seen.exactToken) found.push(t("why.exact"));
   if (seen.meaning >= 0.3) found.push(t("why.meaning"));
