@@ -153,10 +153,10 @@ def test_a_server_that_is_not_there_is_said_to_be_so_at_once(tmp_path):
     assert time.monotonic() - begun < 5
 
 
-def test_the_agent_and_the_workspace_come_from_the_folder():
+def test_the_agent_and_the_workspace_come_from_the_folder(tmp_path):
     store = open_store(
         "postgres",
-        folder="/home/me/.plainmind/index/main/notes-1234",
+        folder=str(tmp_path / "index" / "main" / "notes-1234"),
         dsn=running_server().app_dsn,
         schema=SCHEMA,
     )

@@ -123,6 +123,12 @@ def other_hosts(dsn: str) -> list[str]:
     return [host for host in _hosts(facts) if not _is_local_host(host)]
 
 
+def server_of(dsn: str, schema: str) -> str:
+    """What tells an installation from others, whoever asks for it and with which password. Raises ConfigError."""
+    facts = _parse_dsn(dsn, DSN_KEY)
+    return " ".join(str(facts.get(name, "")) for name in ("service", "host", "port", "dbname")) + f" {schema}"
+
+
 def _parse_dsn(dsn: str, key: str) -> dict[str, Any]:
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict

@@ -27,6 +27,7 @@ from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, S
 from plainmind.base.lazy import pattern
 from plainmind.base.model import EVERY_SCOPE, IndexFingerprint, Source
 from plainmind.base.value import asdict, value
+from plainmind.guests.postgres.claims import refuse_others
 from plainmind.index.vectors import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
@@ -300,6 +301,8 @@ _PUBLISHED = """SELECT i.id, g.id, g.fingerprint, g.dims, g.graph, g.revision, g
                               FROM unnest(%(kinds)s::text[]) AS kind)
                   FROM indexes i LEFT JOIN generations g ON g.id = i.published
                  WHERE i.agent = %(agent)s AND i.workspace = %(workspace)s"""
+_KEPT_BY = "SELECT keeper FROM indexes WHERE agent = %s AND workspace = %s"
+_KEEP = "UPDATE indexes SET keeper = %s WHERE agent = %s AND workspace = %s AND keeper IS NULL"
 _GENERATION = """SELECT index, id, fingerprint, dims, graph, revision, contents,
                         pg_try_advisory_xact_lock_shared(%(lock)s, id)
                    FROM generations WHERE id = %(generation)s"""
@@ -381,6 +384,7 @@ class Session:
     agent: str
     workspace: str
     wait_s: float = 30.0  # for a lock that another holds
+    keeper: str | None = None  # this machine, if the index is for no other
 
     @property
     def locks(self) -> Locks:
@@ -416,7 +420,10 @@ class Session:
             for statement in first:
                 db.execute(statement)
             db.execute(_INTRODUCE_READER, {**self._parameters(db), "scanned": _MOST_SCANNED})
+            kept_by = db.execute(_KEPT_BY, (self.agent, self.workspace)) if self.keeper else None
             row = db.execute(_PUBLISHED, asked)
+        if kept_by is not None:
+            self._refuse_others(kept_by.fetchone())
         found = published_in(row.fetchone())
         if found is not None and not found.is_kept:
             raise GenerationGone(found.generation)
@@ -434,8 +441,25 @@ class Session:
         with db.pipeline():
             self.introduce(db, statement_s=statement_s, idle_s=idle_s)
             db.execute(_LOCK_INDEX, (self.locks.index, self.agent, self.workspace))
+            kept_by = db.execute(_KEPT_BY, (self.agent, self.workspace)) if self.keeper else None
+        if kept_by is not None:
+            self._keep(db, kept_by.fetchone())
         # Not in the pipeline: after one the server does not begin to count how long a transaction idles.
         return published_in(db.execute(_PUBLISHED, self._asked()).fetchone())
+
+    def keep(self, db: Connection) -> None:
+        """Before a change, say that the index is of this machine's notes. Raises IndexUnavailable if it is not."""
+        if self.keeper is not None:
+            self._keep(db, db.execute(_KEPT_BY, (self.agent, self.workspace)).fetchone())
+
+    def _keep(self, db: Connection, row: tuple[Any, ...] | None) -> None:
+        self._refuse_others(row)
+        if row == (None,):
+            db.execute(_KEEP, (self.keeper, self.agent, self.workspace))
+            self._refuse_others(db.execute(_KEPT_BY, (self.agent, self.workspace)).fetchone())
+
+    def _refuse_others(self, row: tuple[Any, ...] | None) -> None:
+        refuse_others(self.workspace, row[0] if row else None, self.keeper)
 
     def _asked(self) -> dict[str, Any]:
         return {

@@ -20,7 +20,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import LiteralString
 
-_NAMES: Sequence[str] = ("0001-generations.sql", "0002-agents-of-a-workspace.sql", "0003-strangers.sql")
+_NAMES: Sequence[str] = (
+    "0001-generations.sql",
+    "0002-agents-of-a-workspace.sql",
+    "0003-strangers.sql",
+    "0004-keepers.sql",
+)
 NEWEST = len(_NAMES)
 
 _KNOWN = "SELECT to_regclass(%s) IS NOT NULL"
