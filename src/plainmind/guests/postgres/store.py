@@ -247,7 +247,7 @@ class PostgresDriver:
         # pooler.
         hold_on = partial(session.introduce, idle_s=0)
         try:
-            with self.for_writing.transaction(hold_on, "rebuild the index") as (holder, _):
+            with self.for_writing.transaction(hold_on, "rebuild the index", is_long=True) as (holder, _):
                 number = self._begin_generation(session, holder, fingerprint, reason)
                 yield PostgresBuild(
                     session, self.for_writing, holder, number, fingerprint=fingerprint, replica=self.replica
