@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+_MOST_LOOKS = 3  # that a search takes after a sync, while others keep changing the index
 _RERANKER = "plainmind.guests.rerank.reranker:installed_reranker"
 
 
@@ -582,7 +583,9 @@ class Index:
     def _catch_up(self, progress: ProgressCallback | None, view: OpenView | None = None) -> SyncReport:
         """Sync before a search, which may go on with the `view` that has shown that nothing is to be done."""
         try:
-            return self.sync(progress=progress, thorough=False, view=view)
+            report = self.sync(progress=progress, thorough=False, view=view)
+            if view is not None and self.providers is None:
+                self._look_again(report, view)
         except IndexCorrupt:
             return SyncReport()  # for good: who asks will meet it, and read the files
         except (LockTimeout, StorageFailure, WorkspaceError) as error:
@@ -590,6 +593,18 @@ class Index:
                 raise
             # Yesterday's index answers better than nothing, as long as it says so.
             return SyncReport(degraded=(f"the latest changes may be missing: {error}",))
+        else:
+            return report
+
+    def _look_again(self, report: SyncReport, view: OpenView) -> None:
+        """After a sync that had something to do, find a view that has it all: others may take files out meanwhile.
+
+        Whoever forgets a line takes its whole file out of the indexes of all agents, who read it again.
+        """
+        for _ in range(_MOST_LOOKS):
+            if view or not (report.indexed or report.removed):
+                return
+            report = self.sync(thorough=False, view=view)
 
     @made_once
     def stand_in(self) -> tuple[Indexer, SearchEngine]:
