@@ -130,7 +130,9 @@ def _place(facts: Mapping[str, Any]) -> str:
     driver, path = facts["store"].get("driver"), facts["store"].get("path")
     if driver == "lancedb" and facts["keepsTextAt"]:
         return str(path or facts["keepsTextAt"])
-    return str(path if driver == "postgres" and path else facts["dbPath"])
+    if driver == "postgres":
+        return str(path or f"{facts['keepsTextAt'] or 'a server on this machine'}, not reached")
+    return str(facts["dbPath"])
 
 
 def _index_counts(facts: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_SCHEMA = "plainmind"
 DSN_KEY = "store.dsn"
 READ_DSN_KEY = "store.readDsn"
+SET_IT = "set it where this program, or the agent that starts it, is started; or correct `store.dsn`"
 
 _SCHEMA_NAME = pattern(r"[a-z_][a-z0-9_]{0,47}")
 # A host that is gone says nothing: the kernel must give up, and soon.
@@ -62,20 +63,27 @@ class PostgresConfig:
 def store_options(
     settings: Settings, environ: Mapping[str, str], *, dsn: str | None = None
 ) -> dict[str, str | None]:
-    """How the server is reached; `dsn` may name another one. Raises ConfigError for a variable that is not set."""
+    """How the server is reached; `dsn` may name another one. Raises ConfigError for a variable of that one.
+
+    A variable of the settings that is not set is told as `missing`: notes are read and written without a server.
+    """
     config = settings.section(PostgresConfig)
-    return {
-        "dsn": resolve_secret(dsn or config.dsn, environ),
-        "read_dsn": None if dsn else resolve_secret(config.read_dsn, environ),
-        "schema": config.schema,
-        "workspace": settings.store.workspace_name,
-    }
+    options = {"schema": config.schema, "workspace": settings.store.workspace_name}
+    if dsn:
+        return {**options, "dsn": resolve_secret(dsn, environ)}
+    try:
+        reached, read = resolve_secret(config.dsn, environ), resolve_secret(config.read_dsn, environ)
+    except ConfigError as error:
+        return {**options, "missing": str(error)}
+    return {**options, "dsn": reached, "read_dsn": read}
 
 
 def prepare_server(options: Mapping[str, str], *, role: str | None, is_operator: bool) -> str:
     """Make the schema of an installation, or bring it up to date, and let a role use it; returns its name."""
     from plainmind.guests.postgres.migrations import prepare
 
+    if options.get("missing"):
+        raise ConfigError(options["missing"], key=DSN_KEY, hint=SET_IT)
     if not options.get("dsn"):
         raise ConfigError(
             "which server is to be prepared?", key=DSN_KEY, hint="name it with --dsn, or set `store.dsn`"

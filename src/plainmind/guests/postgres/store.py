@@ -22,6 +22,7 @@ from plainmind.guests.postgres.config import (
     DEFAULT_SCHEMA,
     DSN_KEY,
     READ_DSN_KEY,
+    SET_IT,
     safe_dsn,
     server_of,
     valid_schema,
@@ -170,6 +171,7 @@ class Address:
     read_dsn: str | None  # of a replica that answers searches
     wait_s: float
     claim: Claim | None = None  # to its name; without one it is asked for by those who know whose it is
+    missing: str | None = None  # why it is not known how the server is reached
 
 
 class PostgresDriver:
@@ -306,6 +308,8 @@ class PostgresDriver:
         with self._guard:
             if self._session is None:
                 address = self.address
+                if address.missing:
+                    raise IndexUnavailable(address.missing, hint=SET_IT)
                 keeper = address.claim.keeper() if address.claim else None
                 vectors = self._find_vectors()
                 self._session = Session(
@@ -592,10 +596,12 @@ class PostgresStore(Store):
         read_dsn: str | None = None,
         wait_s: float = 30.0,
         claim: Claim | None = None,
+        missing: str | None = None,
     ) -> None:
         """Use the server of `dsn`; `read_dsn` names a replica that answers searches.
 
-        `wait_s` is how long a change waits for those of others, `claim` what is known about the name of the workspace.
+        `wait_s` is how long a change waits for those of others, `claim` what is known about the name of the workspace,
+        `missing` what every use is told, where there is no DSN yet.
         """
         address = Address(
             dsn=safe_dsn(dsn),
@@ -605,6 +611,7 @@ class PostgresStore(Store):
             read_dsn=safe_dsn(read_dsn, key=READ_DSN_KEY) if read_dsn else None,
             wait_s=wait_s,
             claim=claim,
+            missing=missing,
         )
         super().__init__(PostgresDriver(address))
 
@@ -669,9 +676,10 @@ def open_postgres_store(
     workspace: str | None = None,
     schema: str = DEFAULT_SCHEMA,
     read_dsn: str | None = None,
+    missing: str | None = None,
 ) -> PostgresStore:
     """Open the index that other stores would keep in `folder`: its last two names are an agent's and a workspace's."""
-    if not dsn:
+    if not dsn and not missing:
         raise ConfigError(
             "the store `postgres` needs to know its server",
             key=DSN_KEY,
@@ -679,12 +687,13 @@ def open_postgres_store(
         )
     above, name = os.path.split(folder or "")
     called = workspace or name or "main"
-    claim = Claim(folder, called, bool(workspace), server_of(dsn, schema)) if folder else None
+    claim = Claim(folder, called, bool(workspace), server_of(dsn or "", schema)) if folder else None
     return PostgresStore(
-        dsn,
+        dsn or "",
         agent=agent or os.path.basename(above) or "main",
         workspace=called,
         schema=schema,
         read_dsn=read_dsn,
         claim=claim,
+        missing=missing,
     )
