@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from plainmind.base.errors import ConfigError
+from plainmind.base.errors import ConfigError, IndexUnavailable
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.config.kinds import KEEPS, SENDS, Text, setting
@@ -106,6 +106,81 @@ def valid_schema(name: str) -> str:
             hint="use small letters, digits and underscores",
         )
     return name
+
+
+# --- which notes a name on a server stands for: an index of others is neither read nor changed by accident ---
+
+_KEEPER = "keeper"  # the file that tells a machine from others
+
+
+@value
+class Claim:
+    """The name of a workspace on a server, and the folder on this machine that its index would have without one.
+
+    A name that nobody has given is made of the place of the folder, which folders on other machines have too: the
+    server knows whose it is. A name that was given is meant for many machines, and for one folder of each.
+    """
+
+    folder: str
+    name: str
+    is_given: bool  # by a person: then other machines may share it
+    server: str  # tells servers and schemas apart
+
+    def keeper(self) -> str | None:
+        """Who alone may use the index: this machine; None when every machine may that has given it the name.
+
+        Raises IndexUnavailable when another folder of this machine has the name already.
+        """
+        import hashlib
+        import json
+
+        above, own = os.path.split(self.folder)
+        if not self.is_given:
+            return _settled(os.path.join(above, _KEEPER), os.urandom(16).hex())
+        named = hashlib.sha256(json.dumps([self.server, self.name]).encode()).hexdigest()[:16]
+        record = os.path.join(above, f"named-{named}")
+        first = _settled(record, own)
+        if first != own:
+            raise IndexUnavailable(
+                f"`{self.name}` on this server are the notes of another folder of yours, {first}",
+                hint="`store.workspace` names one folder: give this one another name"
+                f" (PLAINMIND_STORE_WORKSPACE), or a PLAINMIND_HOME of its own; if you have moved it, delete {record}",
+            )
+        return None
+
+
+def _settled(path: str, wanted: str) -> str:
+    """What a small file says; what is wanted, if there was none: of several who make it at once, one does."""
+    from plainmind.files.system import SYSTEM, explain_errors, make_folders, write_all
+
+    with explain_errors("remember whose an index is", path):
+        try:
+            return _read(path)
+        except FileNotFoundError:
+            pass
+        make_folders(SYSTEM, os.path.dirname(path))
+        new = f"{path}.{os.urandom(6).hex()}"
+        fd = SYSTEM.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            write_all(SYSTEM, fd, wanted.encode("utf-8", "surrogateescape"))
+            SYSTEM.fsync(fd)
+        finally:
+            SYSTEM.close(fd)
+        try:
+            SYSTEM.link(new, path)
+        except FileExistsError:
+            pass
+        finally:
+            SYSTEM.unlink(new)
+        return _read(path)
+
+
+def _read(path: str) -> str:
+    with open(path, "rb") as file:
+        return file.read().decode("utf-8", "surrogateescape")
+
+
+# --- how the server is reached ---
 
 
 def safe_dsn(dsn: str, *, key: str = DSN_KEY) -> str:

@@ -29,7 +29,6 @@ from plainmind.base.errors import IndexCorrupt, IndexUnavailable, LockTimeout, S
 from plainmind.base.lazy import pattern
 from plainmind.base.model import EVERY_SCOPE, IndexFingerprint, Source
 from plainmind.base.value import asdict, value
-from plainmind.guests.postgres.claims import refuse_others
 from plainmind.index.vectors import BYTES_PER_NUMBER
 
 TYPE_CHECKING = False
@@ -584,7 +583,15 @@ class Session:
             self._refuse_others(db.execute(_KEPT_BY, (self.agent, self.workspace)).fetchone())
 
     def _refuse_others(self, row: tuple[Any, ...] | None) -> None:
-        refuse_others(self.workspace, row[0] if row else None, self.keeper)
+        """Raise IndexUnavailable when the index is of another machine's notes."""
+        kept_by = row[0] if row else None
+        if kept_by is not None and kept_by != self.keeper:
+            name = self.workspace
+            raise IndexUnavailable(
+                f"the index `{name}` on this server is of another machine's notes, in a folder at the same place",
+                hint="say what these notes are called there: `plainmind config set store.workspace NAME`, with a name"
+                f" of their own; or, on every machine that has the same notes, the same name: {name}",
+            )
 
     def _asked(self) -> dict[str, Any]:
         return {

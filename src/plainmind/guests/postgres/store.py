@@ -17,12 +17,12 @@ from plainmind.base.errors import ConfigError, IndexCorrupt, IndexUnavailable, L
 from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.base.value import asdict, replace, value
 from plainmind.guests.postgres.change import InBulk, PostgresChange
-from plainmind.guests.postgres.claims import Claim
 from plainmind.guests.postgres.config import (
     DEFAULT_SCHEMA,
     DSN_KEY,
     READ_DSN_KEY,
     SET_IT,
+    Claim,
     safe_dsn,
     server_of,
     valid_schema,
