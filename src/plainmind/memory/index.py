@@ -287,7 +287,16 @@ class Index:
                 told = self._read_files(error, progress)
                 result = self._without_secrets(ask(self.stand_in[1]))
                 return replace(result, degraded=(*result.degraded, *told))
-        return self._with_remarks(self._without_secrets(result), before, sources)
+        return self._with_remarks(self._without_secrets(self._of_this_host(result)), before, sources)
+
+    def _of_this_host(self, result: SearchResult) -> SearchResult:
+        """Leave out conversations of other hosts: those that give their notes one name share the notes, no more."""
+        is_shared = self.values.options.get("workspace") is not None and not self.more_sources
+        if not is_shared or not any(hit.source == "sessions" for hit in result.hits):
+            return result
+        here = self._conversations().transcripts
+        hits = [hit for hit in result.hits if hit.source != "sessions" or here.look_at(hit.path) is not None]
+        return replace(result, hits=tuple(hits))
 
     def _heed(
         self,

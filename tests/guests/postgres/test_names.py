@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import psycopg
 import pytest
 from tests.support.index_contents import fingerprint, found_texts, put
@@ -109,3 +111,31 @@ def test_one_name_is_for_one_folder_of_a_machine(tmp_path):
     (home / record).unlink()  # as the hint says, for a folder that was moved
     with Memory(second, home=home, config=settings) as memory:
         assert "the canteen opens at eight" in memory.search("canteen opens").hits[0].snippet
+
+
+def test_hosts_that_share_notes_do_not_share_what_was_said(tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("- The salary is paid on the last Friday.\n")
+    talk = tmp_path / "talk.json"
+    talk.write_text(json.dumps([{"role": "user", "content": "My salary is 84213 kronor a month."}]))
+    settings = {
+        "agentId": tmp_path.name,
+        "sources": ["memory", "sessions"],
+        "store": {
+            "driver": "postgres",
+            "dsn": running_server().app_dsn,
+            "schema": SCHEMA,
+            "workspace": tmp_path.name,
+        },
+    }
+    with (
+        Memory(notes, home=tmp_path / "one", config=settings) as one,
+        Memory(notes, home=tmp_path / "two", config=settings) as two,
+    ):
+        one.import_sessions("messages", str(talk))
+        assert any("84213" in hit.snippet for hit in one.search("salary").hits)
+        for found in (two.search("salary"), two.search("salary", sources=["sessions"])):
+            assert not any("84213" in hit.snippet for hit in found.hits)
+        assert any("last Friday" in hit.snippet for hit in two.search("salary").hits)
+        assert any("84213" in hit.snippet for hit in one.search("salary").hits)
