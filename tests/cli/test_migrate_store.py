@@ -34,6 +34,8 @@ def test_an_index_goes_to_a_server_and_back_and_answers_alike(cli, workspace, sc
     status = cli("status", "--json").json
     assert status["store"]["driver"] == "postgres"
     assert status["store"]["role"] == APP_ROLE
+    assert f"{schema} on " in cli("status").out
+    assert f" as {status['store']['workspace']} (postgres" in cli("status").out
     assert cli("search", "which host is the gateway?", "--json").json["results"] == before
     assert cli("doctor").status == 0
     (workspace / "memory" / "late.md").write_text("The lighthouse keeper is called Bo.\n")

@@ -35,3 +35,35 @@ def test_an_index_in_a_bucket_is_said_to_be_there_and_not_in_a_folder(cli, works
 
     assert lines_of(answer)["index"].startswith("s3://nobody/notes")
     assert "Connection refused, at http://127.0.0.1:9" in answer.err
+
+
+def test_without_the_variable_that_says_where_the_server_is_notes_are_read_and_written(cli, workspace):
+    there = ("--config", "store.driver=postgres", "--config", "store.dsn=env:NOBODY_SETS_THIS")
+
+    assert cli("remember", "the tide turns at six", *there).status == 0
+    assert cli("list", *there).status == 0
+    told = cli("status", *there)
+    assert told.status == 0
+    assert lines_of(told)["indexed"] == "not known while the index cannot be asked"
+    assert "NOBODY_SETS_THIS, which is not set" in told.err
+    searched = cli("search", "tide", *there)
+    assert searched.status == 1
+    assert "NOBODY_SETS_THIS, which is not set" in searched.err
+    assert "hint: set it where this program" in searched.err
+    examined = cli("doctor", *there).out
+    assert examined.count("NOBODY_SETS_THIS") == 1
+    prepared = cli("migrate-store", "--prepare", *there)
+    assert prepared.status == 1
+    assert "NOBODY_SETS_THIS, which is not set" in prepared.err
+
+
+def test_an_index_on_a_server_is_said_to_be_there_and_not_in_a_folder(cli, workspace):
+    def place(dsn):
+        answer = cli("status", "--config", "store.driver=postgres", "--config", f"store.dsn={dsn}")
+        assert "hunter2" not in answer.out + answer.err
+        return lines_of(answer)["index"]
+
+    here = place("postgresql://me:hunter2@127.0.0.1:1/notes")
+    assert here == "a server on this machine, not reached (postgres, agent main)"
+    there = place("postgresql://me:hunter2@db.invalid/notes")
+    assert there == "db.invalid, not reached (postgres, agent main)"

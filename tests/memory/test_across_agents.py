@@ -84,3 +84,27 @@ def test_agents_of_one_machine_are_asked_for_the_same_workspace(tmp_path):
         result = memory.search_agents("lighthouse", None)
         assert {hit.path.split("/")[0] for hit in result.hits} == {"ada", "bo"}
         assert [each.agent for each in indexes(memory.index, ["bo"])] == ["bo"]
+
+
+def test_a_search_finds_its_file_though_another_agent_forgets_a_line_of_it_just_then(tmp_path, monkeypatch):
+    workspace = tmp_path / "notes"
+    workspace.mkdir()
+    (workspace / "MEMORY.md").write_text("- The gate code is 4711.\n- The lighthouse is red.\n")
+    ada, bo = (Memory(workspace, home=tmp_path / "home", config={"agentId": name}) for name in ("ada", "bo"))
+    with ada, bo:
+        for memory in (ada, bo):
+            memory.sync()
+        bo.remember("The harbour master feeds the gulls.", durable=True)
+        sync, forgotten = bo.index.indexer.sync, []
+
+        def sync_and_be_overtaken(**options):
+            report = sync(**options)
+            if not forgotten:
+                forgotten.append(ada.forget("The gate code is 4711."))
+            return report
+
+        monkeypatch.setattr(bo.index.indexer, "sync", sync_and_be_overtaken)
+        hits = bo.search("who feeds the gulls?").hits
+        assert forgotten[0].applied
+        assert any("harbour master" in hit.snippet for hit in hits)
+        assert not any("4711" in hit.snippet for hit in hits)

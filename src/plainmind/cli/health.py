@@ -83,7 +83,8 @@ def _lines(facts: Mapping[str, Any], reason: str) -> Iterator[tuple[str, str]]:
     yield "indexed", _index_counts(facts)
     for extra in facts["extraPaths"]:
         yield "also", str(extra)
-    yield "index", f"{_place(facts)} ({facts['store'].get('driver', '?')}, agent {facts['agentId']})"
+    named = f" as {facts['store']['workspace']}" if facts["store"].get("workspace") else ""
+    yield "index", f"{_place(facts)}{named} ({facts['store'].get('driver', '?')}, agent {facts['agentId']})"
     if (engine := facts["engine"])["name"] != "builtin":
         yield "engine", _engine(engine)
     if recovered := facts["store"].get("recovered"):
@@ -130,7 +131,9 @@ def _place(facts: Mapping[str, Any]) -> str:
     driver, path = facts["store"].get("driver"), facts["store"].get("path")
     if driver == "lancedb" and facts["keepsTextAt"]:
         return str(path or facts["keepsTextAt"])
-    return str(path if driver == "postgres" and path else facts["dbPath"])
+    if driver == "postgres":
+        return str(path or f"{facts['keepsTextAt'] or 'a server on this machine'}, not reached")
+    return str(facts["dbPath"])
 
 
 def _index_counts(facts: Mapping[str, Any]) -> str:

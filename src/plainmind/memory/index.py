@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+_MOST_LOOKS = 3  # that a search takes after a sync, while others keep changing the index
 _RERANKER = "plainmind.guests.rerank.reranker:installed_reranker"
 
 
@@ -286,7 +287,16 @@ class Index:
                 told = self._read_files(error, progress)
                 result = self._without_secrets(ask(self.stand_in[1]))
                 return replace(result, degraded=(*result.degraded, *told))
-        return self._with_remarks(self._without_secrets(result), before, sources)
+        return self._with_remarks(self._without_secrets(self._of_this_host(result)), before, sources)
+
+    def _of_this_host(self, result: SearchResult) -> SearchResult:
+        """Leave out conversations of other hosts: those that give their notes one name share the notes, no more."""
+        is_shared = self.values.options.get("workspace") is not None and not self.more_sources
+        if not is_shared or not any(hit.source == "sessions" for hit in result.hits):
+            return result
+        here = self._conversations().transcripts
+        hits = [hit for hit in result.hits if hit.source != "sessions" or here.look_at(hit.path) is not None]
+        return replace(result, hits=tuple(hits))
 
     def _heed(
         self,
@@ -583,7 +593,9 @@ class Index:
     def _catch_up(self, progress: ProgressCallback | None, view: OpenView | None = None) -> SyncReport:
         """Sync before a search, which may go on with the `view` that has shown that nothing is to be done."""
         try:
-            return self.sync(progress=progress, thorough=False, view=view)
+            report = self.sync(progress=progress, thorough=False, view=view)
+            if view is not None and self.providers is None:
+                self._look_again(report, view)
         except IndexCorrupt:
             return SyncReport()  # for good: who asks will meet it, and read the files
         except (LockTimeout, StorageFailure, WorkspaceError) as error:
@@ -591,6 +603,18 @@ class Index:
                 raise
             # Yesterday's index answers better than nothing, as long as it says so.
             return SyncReport(degraded=(f"the latest changes may be missing: {error}",))
+        else:
+            return report
+
+    def _look_again(self, report: SyncReport, view: OpenView) -> None:
+        """After a sync that had something to do, find a view that has it all: others may take files out meanwhile.
+
+        Whoever forgets a line takes its whole file out of the indexes of all agents, who read it again.
+        """
+        for _ in range(_MOST_LOOKS):
+            if view or not (report.indexed or report.removed):
+                return
+            report = self.sync(thorough=False, view=view)
 
     @made_once
     def stand_in(self) -> tuple[Indexer, SearchEngine]:

@@ -120,9 +120,10 @@ def test_an_index_of_the_first_version_answers_as_before_when_its_schema_was_bro
     digest = old.digest()
 
     new = PostgresStore(dsn, agent="a", workspace="w", schema=own_schema)
-    with pytest.raises(IndexUnavailable, match="may not prepare it") as raised:
+    with pytest.raises(IndexUnavailable, match="belongs to postgres, and this role may not") as raised:
         new.digest()
     assert "--prepare" in raised.value.hint
+    assert "DSN of postgres" in raised.value.hint
     prepare(running_server().dsn, schema=own_schema)
     assert versions(own_schema) == list(range(1, NEWEST + 1))
     assert new.digest() == digest

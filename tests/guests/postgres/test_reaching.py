@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import struct
+import threading
 import time
 import traceback
+from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
@@ -131,6 +135,69 @@ def test_a_password_that_is_refused_is_not_told(tmp_path):
     assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
+@contextmanager
+def refusing(answer):
+    """A server that gives one answer to whoever connects; yields its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer_all():
+            with suppress(OSError):
+                while True:
+                    caller, _ = listening.accept()
+                    with caller:
+                        caller.recv(10_000)
+                        caller.sendall(answer)
+                        caller.recv(10_000)
+
+        thread = threading.Thread(target=answer_all, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def refusal(code, text):
+    """How PostgreSQL says no."""
+    fields = b"".join(
+        kind + said.encode() + b"\0"
+        for kind, said in ((b"S", "FATAL"), (b"V", "FATAL"), (b"C", code), (b"M", text))
+    )
+    return b"E" + struct.pack(">i", len(fields) + 5) + fields + b"\0"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "advice"),
+    [
+        (b"R" + struct.pack(">ii", 8, 3), "asks for a password", ".pgpass"),
+        (
+            refusal("28P01", 'password authentication failed for user "me"'),
+            "password authentication failed",
+            "correct the password",
+        ),
+        (refusal("53300", "sorry, too many clients already"), "too many clients", "max_connections"),
+        (
+            refusal(
+                "53300", "remaining connection slots are reserved for roles with the SUPERUSER attribute"
+            ),
+            "slots are reserved",
+            "max_connections",
+        ),
+        (refusal("3D000", 'database "notes" does not exist'), "does not exist", "make it on the server"),
+        (refusal("57P03", "the database system is starting up"), "starting up", "try again in a moment"),
+        (refusal("28000", 'no pg_hba.conf entry for host "127.0.0.1"'), "pg_hba", "allow this host"),
+        (refusal("XX000", "something else"), "something else", "start it, or correct the DSN"),
+    ],
+)
+def test_a_server_that_lets_nobody_in_is_told_apart_from_one_that_is_down(answer, said, advice):
+    with refusing(answer) as port:
+        store = PostgresStore(
+            f"postgresql://me@127.0.0.1:{port}/notes?sslmode=disable", agent="a", workspace="w"
+        )
+        with pytest.raises(IndexUnavailable, match=said) as raised:
+            store.digest()
+    assert advice in raised.value.hint
+
+
 def test_without_a_dsn_the_setting_is_named():
     with pytest.raises(ConfigError) as raised:
         open_store("postgres", folder="/nowhere/main/notes")
@@ -153,10 +220,10 @@ def test_a_server_that_is_not_there_is_said_to_be_so_at_once(tmp_path):
     assert time.monotonic() - begun < 5
 
 
-def test_the_agent_and_the_workspace_come_from_the_folder():
+def test_the_agent_and_the_workspace_come_from_the_folder(tmp_path):
     store = open_store(
         "postgres",
-        folder="/home/me/.plainmind/index/main/notes-1234",
+        folder=str(tmp_path / "index" / "main" / "notes-1234"),
         dsn=running_server().app_dsn,
         schema=SCHEMA,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from plainmind.base.errors import ConfigError
+from plainmind.base.errors import ConfigError, IndexUnavailable
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.config.kinds import KEEPS, SENDS, Text, setting
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_SCHEMA = "plainmind"
 DSN_KEY = "store.dsn"
 READ_DSN_KEY = "store.readDsn"
+SET_IT = "set it where this program, or the agent that starts it, is started; or correct `store.dsn`"
 
 _SCHEMA_NAME = pattern(r"[a-z_][a-z0-9_]{0,47}")
 # A host that is gone says nothing: the kernel must give up, and soon.
@@ -62,20 +63,27 @@ class PostgresConfig:
 def store_options(
     settings: Settings, environ: Mapping[str, str], *, dsn: str | None = None
 ) -> dict[str, str | None]:
-    """How the server is reached; `dsn` may name another one. Raises ConfigError for a variable that is not set."""
+    """How the server is reached; `dsn` may name another one. Raises ConfigError for a variable of that one.
+
+    A variable of the settings that is not set is told as `missing`: notes are read and written without a server.
+    """
     config = settings.section(PostgresConfig)
-    return {
-        "dsn": resolve_secret(dsn or config.dsn, environ),
-        "read_dsn": None if dsn else resolve_secret(config.read_dsn, environ),
-        "schema": config.schema,
-        "workspace": settings.store.workspace_name,
-    }
+    options = {"schema": config.schema, "workspace": settings.store.workspace_name}
+    if dsn:
+        return {**options, "dsn": resolve_secret(dsn, environ)}
+    try:
+        reached, read = resolve_secret(config.dsn, environ), resolve_secret(config.read_dsn, environ)
+    except ConfigError as error:
+        return {**options, "missing": str(error)}
+    return {**options, "dsn": reached, "read_dsn": read}
 
 
 def prepare_server(options: Mapping[str, str], *, role: str | None, is_operator: bool) -> str:
     """Make the schema of an installation, or bring it up to date, and let a role use it; returns its name."""
     from plainmind.guests.postgres.migrations import prepare
 
+    if options.get("missing"):
+        raise ConfigError(options["missing"], key=DSN_KEY, hint=SET_IT)
     if not options.get("dsn"):
         raise ConfigError(
             "which server is to be prepared?", key=DSN_KEY, hint="name it with --dsn, or set `store.dsn`"
@@ -100,6 +108,81 @@ def valid_schema(name: str) -> str:
     return name
 
 
+# --- which notes a name on a server stands for: an index of others is neither read nor changed by accident ---
+
+_KEEPER = "keeper"  # the file that tells a machine from others
+
+
+@value
+class Claim:
+    """The name of a workspace on a server, and the folder on this machine that its index would have without one.
+
+    A name that nobody has given is made of the place of the folder, which folders on other machines have too: the
+    server knows whose it is. A name that was given is meant for many machines, and for one folder of each.
+    """
+
+    folder: str
+    name: str
+    is_given: bool  # by a person: then other machines may share it
+    server: str  # tells servers and schemas apart
+
+    def keeper(self) -> str | None:
+        """Who alone may use the index: this machine; None when every machine may that has given it the name.
+
+        Raises IndexUnavailable when another folder of this machine has the name already.
+        """
+        import hashlib
+        import json
+
+        above, own = os.path.split(self.folder)
+        if not self.is_given:
+            return _settled(os.path.join(above, _KEEPER), os.urandom(16).hex())
+        named = hashlib.sha256(json.dumps([self.server, self.name]).encode()).hexdigest()[:16]
+        record = os.path.join(above, f"named-{named}")
+        first = _settled(record, own)
+        if first != own:
+            raise IndexUnavailable(
+                f"`{self.name}` on this server are the notes of another folder of yours, {first}",
+                hint="`store.workspace` names one folder: give this one another name"
+                f" (PLAINMIND_STORE_WORKSPACE), or a PLAINMIND_HOME of its own; if you have moved it, delete {record}",
+            )
+        return None
+
+
+def _settled(path: str, wanted: str) -> str:
+    """What a small file says; what is wanted, if there was none: of several who make it at once, one does."""
+    from plainmind.files.system import SYSTEM, explain_errors, make_folders, write_all
+
+    with explain_errors("remember whose an index is", path):
+        try:
+            return _read(path)
+        except FileNotFoundError:
+            pass
+        make_folders(SYSTEM, os.path.dirname(path))
+        new = f"{path}.{os.urandom(6).hex()}"
+        fd = SYSTEM.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            write_all(SYSTEM, fd, wanted.encode("utf-8", "surrogateescape"))
+            SYSTEM.fsync(fd)
+        finally:
+            SYSTEM.close(fd)
+        try:
+            SYSTEM.link(new, path)
+        except FileExistsError:
+            pass
+        finally:
+            SYSTEM.unlink(new)
+        return _read(path)
+
+
+def _read(path: str) -> str:
+    with open(path, "rb") as file:
+        return file.read().decode("utf-8", "surrogateescape")
+
+
+# --- how the server is reached ---
+
+
 def safe_dsn(dsn: str, *, key: str = DSN_KEY) -> str:
     """The DSN with deadlines, and with TLS to other machines unless it says itself how. Raises ConfigError."""
     from psycopg.conninfo import make_conninfo
@@ -121,6 +204,12 @@ def other_hosts(dsn: str) -> list[str]:
     if service := facts.get("service") or os.environ.get("PGSERVICE"):
         return [f"the service `{service}`"]
     return [host for host in _hosts(facts) if not _is_local_host(host)]
+
+
+def server_of(dsn: str, schema: str) -> str:
+    """What tells an installation from others, whoever asks for it and with which password. Raises ConfigError."""
+    facts = _parse_dsn(dsn, DSN_KEY)
+    return " ".join(str(facts.get(name, "")) for name in ("service", "host", "port", "dbname")) + f" {schema}"
 
 
 def _parse_dsn(dsn: str, key: str) -> dict[str, Any]:

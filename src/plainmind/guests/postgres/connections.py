@@ -1,6 +1,6 @@
 """How a server is spoken to: connections with deadlines, what every transaction says first, values on their way.
 
-A connection is lent to one thread at a time and used again: a new one costs more than a search.
+A connection is lent to one thread at a time and used again, by whichever agent: a new one costs more than a search.
 """
 
 from __future__ import annotations
@@ -8,13 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import struct
 import threading
 import time
 import zlib
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from weakref import WeakSet, WeakValueDictionary
 
 import psycopg
 from psycopg import IsolationLevel, errors, sql
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
     Waiting = Generator[Any, Any, R]
 
 
-MOST_CONNECTIONS = 16
+MOST_CONNECTIONS = 16  # of a process, to read, and as many to write
+IDLE_S = 60.0  # that one is kept which nobody uses
 # Longer than a statement may take by its own deadline, which the server keeps as long as it lives.
 PATIENCE_S = 75.0
 _WAIT_S = 30.0
@@ -108,10 +111,44 @@ def first_line(error: psycopg.Error) -> str:
     return text.strip().partition("\n")[0] or type(error).__name__
 
 
+# What a server says that refuses a connection, and what helps. It has no code for it, and may speak another language.
+_REFUSALS = (
+    (
+        pattern("password authentication failed"),
+        "correct the password: in the DSN or the variable it is in, in PGPASSWORD, or in ~/.pgpass",
+    ),
+    (
+        pattern("too many clients|too many connections|connection slots are reserved"),
+        "end programs that keep connections, raise `max_connections`, or put a pooler before the server",
+    ),
+    (
+        pattern('(?:database|role) ".*" does not exist'),
+        "make it on the server, or correct the DSN (`store.dsn`)",
+    ),
+    (pattern("no pg_hba.conf entry"), "let `pg_hba.conf` of the server allow this host, role and database"),
+    (
+        pattern("server does not support SSL"),
+        "switch TLS on there; or say `sslmode=disable` in the DSN, and text travels for all to read",
+    ),
+    (pattern("the database system is "), "try again in a moment"),
+)
+_SAY_IT = (
+    "put it into a variable that the DSN is in (`store.dsn`: env:NAME), into PGPASSWORD or into ~/.pgpass"
+)
+
+
 def _unreachable(error: psycopg.Error) -> IndexUnavailable:
+    said = first_line(error).removeprefix("connection failed: ")
+    if error.pgconn is not None and error.pgconn.needs_password:
+        return IndexUnavailable(f"the database asks for a password: {said}", hint=_SAY_IT)
+    for refusal, advice in _REFUSALS:
+        if refusal.search(said):
+            return IndexUnavailable(
+                f"the database cannot be reached: {said}", hint=f"{advice}; {_NOTES_ARE_SAFE}"
+            )
     return IndexUnavailable(
-        f"the database cannot be reached: {first_line(error)}",
-        hint=f"start it, or correct `store.dsn`; {_NOTES_ARE_SAFE}",
+        f"the database cannot be reached: {said}",
+        hint=f"start it, or correct the DSN (`store.dsn`); {_NOTES_ARE_SAFE}",
     )
 
 
@@ -153,33 +190,40 @@ class Connection(psycopg.Connection["Any"]):
 
 
 class Connections:
-    """A pool that starts no thread: a thread that finds no idle connection opens one."""
+    """What one store has of the connections of its process, which it shares with all that reach a server the same way.
+
+    They may be shared, for nothing that a transaction says about itself outlives it.
+    """
 
     def __init__(self, dsn: str, *, read_only: bool) -> None:
-        self._dsn = dsn
-        self._read_only = read_only
-        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._way = dsn, read_only
         self._guard = threading.Lock()
-        self._idle: list[Connection] = []
+        self._pool: _Pool | None = None
 
     @contextmanager
-    def transaction(self, begin: Callable[[Connection], T], operation: str) -> Iterator[tuple[Connection, T]]:
-        """One transaction, whose first statements `begin` runs: again, on a new connection, if the old one was dead."""
-        with plain_errors(operation), self._slot():
-            db, begun = self._begin(begin)
+    def transaction(
+        self, begin: Callable[[Connection], T], operation: str, *, is_long: bool = False
+    ) -> Iterator[tuple[Connection, T]]:
+        """One transaction, whose first statements `begin` runs: again, on a new connection, if the old one was dead.
+
+        One that `is_long` has a connection beside those of all others, who would wait for it.
+        """
+        pool = self._joined()
+        with plain_errors(operation), nullcontext() if is_long else pool.slot():
+            db, begun = pool.begin(begin)
             try:
                 yield db, begun
                 db.commit()
             except BaseException:
-                self._take_back(db)
+                pool.take_back(db)
                 raise
-            self._take_back(db)
+            pool.take_back(db)
 
     @contextmanager
     def separate(self, operation: str, *, patience_s: float = PATIENCE_S) -> Iterator[Connection]:
         """A connection outside of the pool, in which each statement is a transaction. It knows no vectors."""
         with plain_errors(operation):
-            db = self._open()
+            db = _open(self._way[0])
             db.patience_s = patience_s
             try:
                 yield db
@@ -187,55 +231,112 @@ class Connections:
                 db.close()
 
     def close(self) -> None:
-        """Close what is idle; the next use opens new ones."""
+        """Close what is idle, if nobody else in this process uses it; the next use opens new ones."""
+        with self._guard:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.leave(self)
+
+    def _joined(self) -> _Pool:
+        with self._guard:
+            if self._pool is None:
+                self._pool = _join(self._way, self)
+            return self._pool
+
+
+class _OfThread(threading.local):
+    """How many connections a thread has, as a list of one number: whoever gives one back may be another thread."""
+
+    def __init__(self) -> None:
+        self.held = [0]
+
+
+class _Pool:
+    """A pool that starts no thread: a thread that finds no idle connection opens one."""
+
+    def __init__(self, dsn: str, *, read_only: bool) -> None:
+        self._dsn = dsn
+        self._read_only = read_only
+        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._guard = threading.Lock()
+        self._idle: list[tuple[Connection, float]] = []  # and since when; the last one is used first
+        self._users: WeakSet[Connections] = WeakSet()
+        self._of_thread = _OfThread()
+
+    def join(self, user: Connections) -> None:
+        """Count one more who may use it."""
+        with self._guard:
+            self._users.add(user)
+
+    def leave(self, user: Connections) -> None:
+        """Close what is idle when the last one has left."""
+        with self._guard:
+            self._users.discard(user)
+            is_used = bool(self._users)
+        if not is_used:
+            self.close()
+
+    def close(self) -> None:
+        """Close what is idle."""
         with self._guard:
             idle, self._idle = self._idle, []
-        for db in idle:
+        for db, _ in idle:
             db.close()
 
     @contextmanager
-    def _slot(self) -> Iterator[None]:
-        if not self._room.acquire(timeout=_WAIT_S):
+    def slot(self) -> Iterator[None]:
+        """Wait until not too many are in use. Who has one already gets another: nobody waits for those that wait."""
+        held = self._of_thread.held
+        is_first = not held[0]
+        if is_first and not self._room.acquire(timeout=_WAIT_S):
             raise LockTimeout("too many threads of this process use the index at once", hint="try again")
+        held[0] += 1
         try:
             yield
         finally:
-            self._room.release()
+            held[0] -= 1
+            if is_first:
+                self._room.release()
 
-    def _begin(self, begin: Callable[[Connection], T]) -> tuple[Connection, T]:
+    def begin(self, begin: Callable[[Connection], T]) -> tuple[Connection, T]:
+        """Begin a transaction on a connection that `take_back` gets afterwards."""
         with self._guard:
-            db = self._idle.pop() if self._idle else None
+            db = self._idle.pop()[0] if self._idle else None
         if db is not None:
             try:
                 return db, begin(db)
             except psycopg.OperationalError:
                 # The server was restarted since: nothing has happened yet, and none of the others is any better.
-                self._take_back(db)
+                self.take_back(db)
                 if not db.closed:
                     raise
                 self.close()
             except BaseException:
-                self._take_back(db)
+                self.take_back(db)
                 raise
         db = self._connect()
         try:
             return db, begin(db)
         except BaseException:
-            self._take_back(db)
+            self.take_back(db)
             raise
 
-    def _take_back(self, db: Connection) -> None:
-        """Keep a connection for the next thread, unless it is broken."""
+    def take_back(self, db: Connection) -> None:
+        """Keep a connection for the next thread, unless it is broken or nobody is left; close those unused for long."""
         with suppress(psycopg.Error):
             db.rollback()  # after a commit there is nothing to do
-        if db.closed or db.broken:
-            db.close()
-            return
+        now = time.monotonic()
         with self._guard:
-            self._idle.append(db)
+            is_kept = bool(self._users) and not (db.closed or db.broken)
+            unused = [one for one, since in self._idle if now - since > IDLE_S]
+            self._idle = [(one, since) for one, since in self._idle if now - since <= IDLE_S]
+            if is_kept:
+                self._idle.append((db, now))
+        for one in unused if is_kept else (*unused, db):
+            one.close()
 
     def _connect(self) -> Connection:
-        db = self._open()
+        db = _open(self._dsn)
         try:
             _register_types(db)
             db.autocommit = False
@@ -250,11 +351,35 @@ class Connections:
             raise
         return db
 
-    def _open(self) -> Connection:
-        try:
-            return Connection.connect(self._dsn, autocommit=True)
-        except psycopg.OperationalError as error:
-            raise _unreachable(error) from error
+
+_pools_guard = threading.Lock()
+_pools: WeakValueDictionary[tuple[str, bool], _Pool] = WeakValueDictionary()
+
+
+def _join(way: tuple[str, bool], user: Connections) -> _Pool:
+    dsn, read_only = way
+    with _pools_guard:
+        pool = _pools.get(way)
+        if pool is None:
+            pool = _pools[way] = _Pool(dsn, read_only=read_only)
+        pool.join(user)
+        return pool
+
+
+def _begin_anew() -> None:
+    """Leave the connections of its parent to a forked process's parent: two cannot speak on one."""
+    global _pools, _pools_guard
+    _pools, _pools_guard = WeakValueDictionary(), threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+
+
+def _open(dsn: str) -> Connection:
+    try:
+        return Connection.connect(dsn, autocommit=True)
+    except psycopg.OperationalError as error:
+        raise _unreachable(error) from error
 
 
 def _register_types(db: Connection) -> None:
@@ -300,6 +425,8 @@ _PUBLISHED = """SELECT i.id, g.id, g.fingerprint, g.dims, g.graph, g.revision, g
                               FROM unnest(%(kinds)s::text[]) AS kind)
                   FROM indexes i LEFT JOIN generations g ON g.id = i.published
                  WHERE i.agent = %(agent)s AND i.workspace = %(workspace)s"""
+_KEPT_BY = "SELECT keeper FROM indexes WHERE agent = %s AND workspace = %s"
+_KEEP = "UPDATE indexes SET keeper = %s WHERE agent = %s AND workspace = %s AND keeper IS NULL"
 _GENERATION = """SELECT index, id, fingerprint, dims, graph, revision, contents,
                         pg_try_advisory_xact_lock_shared(%(lock)s, id)
                    FROM generations WHERE id = %(generation)s"""
@@ -381,6 +508,7 @@ class Session:
     agent: str
     workspace: str
     wait_s: float = 30.0  # for a lock that another holds
+    keeper: str | None = None  # this machine, if the index is for no other
 
     @property
     def locks(self) -> Locks:
@@ -416,7 +544,10 @@ class Session:
             for statement in first:
                 db.execute(statement)
             db.execute(_INTRODUCE_READER, {**self._parameters(db), "scanned": _MOST_SCANNED})
+            kept_by = db.execute(_KEPT_BY, (self.agent, self.workspace)) if self.keeper else None
             row = db.execute(_PUBLISHED, asked)
+        if kept_by is not None:
+            self._refuse_others(kept_by.fetchone())
         found = published_in(row.fetchone())
         if found is not None and not found.is_kept:
             raise GenerationGone(found.generation)
@@ -434,8 +565,33 @@ class Session:
         with db.pipeline():
             self.introduce(db, statement_s=statement_s, idle_s=idle_s)
             db.execute(_LOCK_INDEX, (self.locks.index, self.agent, self.workspace))
+            kept_by = db.execute(_KEPT_BY, (self.agent, self.workspace)) if self.keeper else None
+        if kept_by is not None:
+            self._keep(db, kept_by.fetchone())
         # Not in the pipeline: after one the server does not begin to count how long a transaction idles.
         return published_in(db.execute(_PUBLISHED, self._asked()).fetchone())
+
+    def keep(self, db: Connection) -> None:
+        """Before a change, say that the index is of this machine's notes. Raises IndexUnavailable if it is not."""
+        if self.keeper is not None:
+            self._keep(db, db.execute(_KEPT_BY, (self.agent, self.workspace)).fetchone())
+
+    def _keep(self, db: Connection, row: tuple[Any, ...] | None) -> None:
+        self._refuse_others(row)
+        if row == (None,):
+            db.execute(_KEEP, (self.keeper, self.agent, self.workspace))
+            self._refuse_others(db.execute(_KEPT_BY, (self.agent, self.workspace)).fetchone())
+
+    def _refuse_others(self, row: tuple[Any, ...] | None) -> None:
+        """Raise IndexUnavailable when the index is of another machine's notes."""
+        kept_by = row[0] if row else None
+        if kept_by is not None and kept_by != self.keeper:
+            name = self.workspace
+            raise IndexUnavailable(
+                f"the index `{name}` on this server is of another machine's notes, in a folder at the same place",
+                hint="say what these notes are called there: `plainmind config set store.workspace NAME`, with a name"
+                f" of their own; or, on every machine that has the same notes, the same name: {name}",
+            )
 
     def _asked(self) -> dict[str, Any]:
         return {

@@ -17,7 +17,16 @@ from plainmind.base.errors import ConfigError, IndexCorrupt, IndexUnavailable, L
 from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.base.value import asdict, replace, value
 from plainmind.guests.postgres.change import InBulk, PostgresChange
-from plainmind.guests.postgres.config import DEFAULT_SCHEMA, DSN_KEY, READ_DSN_KEY, safe_dsn, valid_schema
+from plainmind.guests.postgres.config import (
+    DEFAULT_SCHEMA,
+    DSN_KEY,
+    READ_DSN_KEY,
+    SET_IT,
+    Claim,
+    safe_dsn,
+    server_of,
+    valid_schema,
+)
 from plainmind.guests.postgres.connections import (
     KINDS,
     STATEMENT_S,
@@ -161,6 +170,8 @@ class Address:
     workspace: str
     read_dsn: str | None  # of a replica that answers searches
     wait_s: float
+    claim: Claim | None = None  # to its name; without one it is asked for by those who know whose it is
+    missing: str | None = None  # why it is not known how the server is reached
 
 
 class PostgresDriver:
@@ -238,7 +249,7 @@ class PostgresDriver:
         # pooler.
         hold_on = partial(session.introduce, idle_s=0)
         try:
-            with self.for_writing.transaction(hold_on, "rebuild the index") as (holder, _):
+            with self.for_writing.transaction(hold_on, "rebuild the index", is_long=True) as (holder, _):
                 number = self._begin_generation(session, holder, fingerprint, reason)
                 yield PostgresBuild(
                     session, self.for_writing, holder, number, fingerprint=fingerprint, replica=self.replica
@@ -296,10 +307,13 @@ class PostgresDriver:
         """What transactions say about themselves; made once the server is known to be prepared for us."""
         with self._guard:
             if self._session is None:
-                vectors = self._find_vectors()
                 address = self.address
+                if address.missing:
+                    raise IndexUnavailable(address.missing, hint=SET_IT)
+                keeper = address.claim.keeper() if address.claim else None
+                vectors = self._find_vectors()
                 self._session = Session(
-                    address.schema, vectors, address.agent, address.workspace, address.wait_s
+                    address.schema, vectors, address.agent, address.workspace, address.wait_s, keeper
                 )
             return self._session
 
@@ -365,6 +379,7 @@ class PostgresDriver:
         """Make the tables of a new generation, and take its lock before others can see it."""
         with self.for_writing.transaction(session.introduce, "begin a rebuild") as (db, _):
             db.execute(_ADD_INDEX, (session.agent, session.workspace))
+            session.keep(db)
             (index,) = db.execute(_INDEX, (session.agent, session.workspace)).fetchone() or (0,)
             made = (index, fingerprint_json(fingerprint), reason, fingerprint.embedder.dims)
             (number,) = db.execute(_MAKE, made).fetchone() or (0,)
@@ -580,10 +595,13 @@ class PostgresStore(Store):
         schema: str = DEFAULT_SCHEMA,
         read_dsn: str | None = None,
         wait_s: float = 30.0,
+        claim: Claim | None = None,
+        missing: str | None = None,
     ) -> None:
         """Use the server of `dsn`; `read_dsn` names a replica that answers searches.
 
-        `wait_s` is how long a change waits for those of others.
+        `wait_s` is how long a change waits for those of others, `claim` what is known about the name of the workspace,
+        `missing` what every use is told, where there is no DSN yet.
         """
         address = Address(
             dsn=safe_dsn(dsn),
@@ -592,6 +610,8 @@ class PostgresStore(Store):
             workspace=workspace,
             read_dsn=safe_dsn(read_dsn, key=READ_DSN_KEY) if read_dsn else None,
             wait_s=wait_s,
+            claim=claim,
+            missing=missing,
         )
         super().__init__(PostgresDriver(address))
 
@@ -632,7 +652,15 @@ class PostgresStore(Store):
 
     def index_of(self, agent: str, workspace: str) -> PostgresStore:
         """Another index of the same installation."""
-        return PostgresStore(**{**asdict(self.driver.address), "agent": agent, "workspace": workspace})
+        own = self.driver.address
+        return PostgresStore(
+            own.dsn,
+            agent=agent,
+            workspace=workspace,
+            schema=own.schema,
+            read_dsn=own.read_dsn,
+            wait_s=own.wait_s,
+        )
 
     def _names(self, statement: LiteralString, what: str) -> list[str]:
         driver = self.driver
@@ -648,19 +676,24 @@ def open_postgres_store(
     workspace: str | None = None,
     schema: str = DEFAULT_SCHEMA,
     read_dsn: str | None = None,
+    missing: str | None = None,
 ) -> PostgresStore:
     """Open the index that other stores would keep in `folder`: its last two names are an agent's and a workspace's."""
-    if not dsn:
+    if not dsn and not missing:
         raise ConfigError(
             "the store `postgres` needs to know its server",
             key=DSN_KEY,
             hint="set `store.dsn` to postgresql://role@host/database, or to env:NAME of a variable that holds it",
         )
     above, name = os.path.split(folder or "")
+    called = workspace or name or "main"
+    claim = Claim(folder, called, bool(workspace), server_of(dsn or "", schema)) if folder else None
     return PostgresStore(
-        dsn,
+        dsn or "",
         agent=agent or os.path.basename(above) or "main",
-        workspace=workspace or name or "main",
+        workspace=called,
         schema=schema,
         read_dsn=read_dsn,
+        claim=claim,
+        missing=missing,
     )

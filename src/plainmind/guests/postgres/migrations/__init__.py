@@ -20,7 +20,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import LiteralString
 
-_NAMES: Sequence[str] = ("0001-generations.sql", "0002-agents-of-a-workspace.sql", "0003-strangers.sql")
+_NAMES: Sequence[str] = (
+    "0001-generations.sql",
+    "0002-agents-of-a-workspace.sql",
+    "0003-strangers.sql",
+    "0004-keepers.sql",
+)
 NEWEST = len(_NAMES)
 
 _KNOWN = "SELECT to_regclass(%s) IS NOT NULL"
@@ -88,12 +93,20 @@ def prepare(dsn: str, *, schema: str, role: str | None = None, is_operator: bool
         for deadline in _DEADLINES:
             db.execute(deadline)
         db.execute(_LOCK, (locks_of(schema).index,))
+        owner = None
         try:
-            _become_owner(db, schema)
+            owner = _owner_of(db, schema)
+            _become_owner(db, owner)
             _migrate(db, schema)
             if role is not None:
                 _grant(db, schema, role, (*_GRANTS, _OPERATE) if is_operator else _GRANTS)
         except psycopg.errors.InsufficientPrivilege as error:
+            if owner is not None:
+                raise IndexUnavailable(
+                    f"the schema `{schema}` belongs to {owner}, and this role may not change it: {first_line(error)}",
+                    hint="it has to be brought up to date, once for all hosts: run `plainmind migrate-store --prepare`"
+                    f" with a DSN of {owner} or of an administrator",
+                ) from error
             raise IndexUnavailable(
                 f"the schema `{schema}` is not ready, and this role may not prepare it: {first_line(error)}",
                 hint="run `plainmind migrate-store --prepare` with the DSN of a role that may create schemas",
@@ -105,11 +118,15 @@ def prepare(dsn: str, *, schema: str, role: str | None = None, is_operator: bool
             ) from error
 
 
-def _become_owner(db: Connection, schema: str) -> None:
-    """Let everything have one owner, whichever administrator comes later: what it makes belongs to it."""
+def _owner_of(db: Connection, schema: str) -> str | None:
     row = db.execute(_OWNER, (schema,)).fetchone()
-    if row is not None:
-        db.execute(_AS_OWNER.format(owner=sql.Identifier(row[0])))
+    return str(row[0]) if row else None
+
+
+def _become_owner(db: Connection, owner: str | None) -> None:
+    """Let everything have one owner, whichever administrator comes later: what it makes belongs to it."""
+    if owner is not None:
+        db.execute(_AS_OWNER.format(owner=sql.Identifier(owner)))
 
 
 def _migrate(db: Connection, schema: str) -> None:
