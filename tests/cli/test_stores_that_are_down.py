@@ -30,7 +30,11 @@ def test_an_index_in_a_bucket_is_said_to_be_there_and_not_in_a_folder(cli, works
         "AWS_MAX_RETRIES": "0",
     }.items():
         monkeypatch.setenv(name, said)
-    bucket = ("--config", "store.driver=lancedb", "--config", "store.uri=s3://nobody/notes")
+    bucket = [
+        word
+        for said in ("store.driver=lancedb", "store.uri=s3://nobody/notes", "store.workspace=boats")
+        for word in ("--config", said)
+    ]
     answer = cli("status", *bucket)
 
     assert lines_of(answer)["index"].startswith("s3://nobody/notes")
@@ -67,3 +71,17 @@ def test_an_index_on_a_server_is_said_to_be_there_and_not_in_a_folder(cli, works
     assert here == "a server on this machine, not reached (postgres, agent main)"
     there = place("postgresql://me:hunter2@db.invalid/notes")
     assert there == "db.invalid, not reached (postgres, agent main)"
+
+
+def test_a_bucket_without_a_name_is_not_searched_and_notes_are_kept(cli, workspace):
+    there = ("--config", "store.driver=lancedb", "--config", "store.uri=s3://nobody/notes")
+
+    assert cli("remember", "the tide turns at six", *there).status == 0
+    assert cli("list", *there).status == 0
+    searched = cli("search", "tide", *there)
+    assert searched.status == 1
+    assert "needs a name" in searched.err
+    assert "store.workspace NAME" in searched.err
+    told = cli("status", *there)
+    assert told.status == 0
+    assert "needs a name" in told.err

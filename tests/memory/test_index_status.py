@@ -35,7 +35,7 @@ def on_a_bucket_that_is_gone(tmp_path, monkeypatch):
         "AWS_MAX_RETRIES": "0",
     }.items():
         monkeypatch.setenv(name, said)
-    return {"store.driver": "lancedb", "store.uri": "s3://nobody/notes"}
+    return {"store.driver": "lancedb", "store.uri": "s3://nobody/notes", "store.workspace": "boats"}
 
 
 @pytest.fixture

@@ -505,8 +505,11 @@ _KEPT_S = 600.0  # versions that others may still look at
 class RemotePlace:
     """A prefix in an object store: `s3://bucket/prefix`, `gs://…`, `az://…`."""
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, uri: str, storage_options: Mapping[str, str] | None = None, *, is_named: bool = True
+    ) -> None:
         self._uri = uri.rstrip("/")
+        self._is_named = is_named  # by a person, and not after a folder, which other machines may have too
         self._options = storage_options
         self._guard = threading.Lock()
         self._database: Any = None
@@ -518,7 +521,14 @@ class RemotePlace:
         return self._uri
 
     def database(self) -> Any:
-        """The connection to its tables."""
+        """The connection to its tables. Raises IndexUnavailable when nobody has given them a name."""
+        if not self._is_named:
+            above, name = self._uri.rsplit("/", 1)
+            raise IndexUnavailable(
+                f"an index in {above} needs a name: a folder at the same place on another machine would share it",
+                hint="`plainmind config set store.workspace NAME`, the same on every host that has these notes and on"
+                f" no other; the name {name} goes on with an index that was made there without one",
+            )
         with self._guard:
             if self._database is None:
                 self._database = connect(self._uri, self._options)

@@ -31,8 +31,12 @@ class LanceDriver:
 
     is_being_built = False
 
-    def __init__(self, folder: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self.place: Place = RemotePlace(folder, storage_options) if "://" in folder else LocalPlace(folder)
+    def __init__(
+        self, folder: str, storage_options: Mapping[str, str] | None = None, *, is_named: bool = True
+    ) -> None:
+        self.place: Place = LocalPlace(folder)
+        if "://" in folder:
+            self.place = RemotePlace(folder, storage_options, is_named=is_named)
         self._guard = threading.Lock()  # never held while waiting for a turn
         self._one_at_a_time = threading.RLock()
         self._view: LanceView | None = None
@@ -389,8 +393,10 @@ class LanceStore(Store):
 
     driver: LanceDriver
 
-    def __init__(self, folder: str, *, storage_options: Mapping[str, str] | None = None) -> None:
-        super().__init__(LanceDriver(folder, storage_options))
+    def __init__(
+        self, folder: str, *, storage_options: Mapping[str, str] | None = None, is_named: bool = True
+    ) -> None:
+        super().__init__(LanceDriver(folder, storage_options, is_named=is_named))
 
 
 def open_lance_store(
@@ -402,13 +408,14 @@ def open_lance_store(
     """Open the index of an agent and a workspace: in its folder, or beneath `uri` in an object store.
 
     The last two names of `folder` are those of the agent and the workspace. Hosts that share a workspace may know it by
-    different folders: `workspace` is then what all of them call it.
+    different folders: `workspace` is then what all of them call it. In an object store it
+    is needed: other hosts have folders of the same name, and would find each other's notes.
     """
     if uri is None:
         return LanceStore(folder)
     agent, name = os.path.split(os.path.abspath(folder))
     place = "/".join((_whole_address(uri).rstrip("/"), os.path.basename(agent), workspace or name))
-    return LanceStore(place, storage_options=storage_options)
+    return LanceStore(place, storage_options=storage_options, is_named=bool(workspace))
 
 
 def _whole_address(uri: str) -> str:
