@@ -22,7 +22,7 @@ from speed.timing import percentile
 
 from compare.judge import Judge, Judgement, Shown
 from compare.peer import Peer, Place, paragraphs
-from compare.processes import Resident, Taken, run
+from compare.processes import LONGEST_S, Resident, Taken, run
 from compare.work import Work
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import replace, value
@@ -31,6 +31,7 @@ from plainmind.guests.evaluation.dataset import Question
 WARM_UP = 5
 FOUND_WITHIN_S = 30.0
 _LOOK_AGAIN_S = 0.02
+LONGEST_AGAIN_S = 300.0  # when nothing has changed
 SLOW_S = 30.0  # by the processor: an index that takes longer is made, or brought up to date, once
 Tell = Callable[[str], None]
 
@@ -69,11 +70,11 @@ class Runner:
         place.home.mkdir(parents=True)
         return place
 
-    def command(self, words: Sequence[str], *, every_s: float = 0.05) -> Taken:
+    def command(self, words: Sequence[str], *, every_s: float = 0.05, most_s: float = LONGEST_S) -> Taken:
         """Run one of its commands."""
         return run(
             words, self.peer.environment(self.place), self.place.folder, server=self.server,
-            may_find_nothing=self.peer.name == "ripgrep", every_s=every_s,
+            may_find_nothing=self.peer.name == "ripgrep", every_s=every_s, most_s=most_s,
         )  # fmt: skip
 
     def index_first(self, *, again: bool) -> None:
@@ -96,7 +97,9 @@ class Runner:
         if self._is_slow("again"):
             return
         if commands := self.peer.index(self.place, first=False):
-            self.laps["again"].append(together(self.command(words) for words in commands))
+            self.laps["again"].append(
+                together(self.command(words, most_s=LONGEST_AGAIN_S) for words in commands)
+            )
 
     def _is_slow(self, what: str) -> bool:
         return any(lap.cpu_seconds > SLOW_S for lap in self.laps[what])

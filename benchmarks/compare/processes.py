@@ -123,8 +123,12 @@ def run(
     server: int | None = None,
     may_find_nothing: bool = False,
     every_s: float = 0.05,
+    most_s: float = LONGEST_S,
 ) -> Taken:
-    """Run a command to its end; raises when it fails. `server` is the process whose work is told apart."""
+    """Run a command to its end; raises when it fails, or takes longer than it may.
+
+    `server` is the process whose work is told apart.
+    """
     served = seconds_of(server) if server else 0.0
     started = time.perf_counter()
     with (
@@ -135,7 +139,7 @@ def run(
         ) as process,
     ):  # fmt: skip
         assert process.stdout is not None
-        killer = threading.Timer(LONGEST_S, end_group, [process.pid])
+        killer = threading.Timer(most_s, end_group, [process.pid])
         killer.start()
         with Ear(process.pid, every_s) as ear:
             output = process.stdout.read()
@@ -145,6 +149,8 @@ def run(
         process.returncode = os.waitstatus_to_exitcode(status)
         complaints.seek(0)
         said = (complaints.read() or output).decode(errors="replace").strip()
+    if process.returncode == -signal.SIGKILL and seconds >= most_s:
+        raise PlainmindError(f"`{' '.join(command)[:200]}` was ended: it took more than {most_s:,.0f} s")
     if process.returncode and not (may_find_nothing and process.returncode == 1):
         raise PlainmindError(f"`{' '.join(command)[:200]}` failed ({process.returncode}): {said[-600:]}")
     return Taken(

@@ -242,6 +242,12 @@ def test_a_command_that_fails_is_an_error_with_its_own_words(tmp_path):
 
 
 @LINUX
+def test_a_command_that_takes_too_long_is_ended_and_said_to_be(tmp_path):
+    waiting = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+    with pytest.raises(PlainmindError, match=r"was ended: it took more than 1 s"):
+        run(waiting, {}, tmp_path, most_s=1.0)
+
+
 def test_a_program_that_stays_open_is_asked_and_leaves_nothing_behind(tmp_path):
     program = (
         "import json, subprocess, sys\n"
