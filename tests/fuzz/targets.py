@@ -23,6 +23,7 @@ from plainmind.base.model import SearchFilter, split_lines
 from plainmind.base.value import value
 from plainmind.config.edit import set_user_value, unset_user_value
 from plainmind.config.keys import parse_document
+from plainmind.files import group_append
 from plainmind.files.history import History
 from plainmind.guests.page.call import Keeper
 from plainmind.guests.page.gate import RIGHTS, Caller, Callers, Gate, PageSessions, TokenFile
@@ -160,7 +161,8 @@ def settings(folder: Path) -> Iterator[Callable[[bytes], None]]:
 @contextmanager
 def transcripts(folder: Path) -> Iterator[Callable[[bytes], None]]:
     """Whatever stands in a transcript, what is said next is kept behind it."""
-    with opened(folder) as memory:
+    # Nobody else writes here: there is no need to wait whether a half line will be a whole one.
+    with opened(folder) as memory, patch.object(group_append, "_PATIENCE_S", 0):
         with memory.sessions.open_or_create("agent:main:fuzz") as session:
             session.append({"type": "message", "message": {"role": "user", "content": "first"}})
             path = Path(session.path)
