@@ -67,6 +67,16 @@ def test_a_byte_a_number_is_enough_unless_one_stands_out():
     assert vectors.round_vector(one_stands_out, 257) == vectors.pack_vector(one_stands_out, 257)
 
 
+def test_many_are_lengthened_as_one_is():
+    some = [vector(f"text {number}", 256) for number in range(40)]
+    some.append(largest_first(0.9))
+    kept = {number: vectors.shorten(own, 256) for number, own in enumerate(some)}
+    assert len({short[256] for short in kept.values() if len(short) == 257}) > 3
+    expected = {number: vectors.lengthen(short, 256) for number, short in kept.items()}
+    assert vectors.lengthen_all(kept.items(), 256) == expected
+    assert vectors.lengthen_all([], 256) == {}
+
+
 def largest_first(largest, dims=256):
     others = ((1 - largest**2) / (dims - 1)) ** 0.5
     return array("f", [largest, *[-others] * (dims - 1)])

