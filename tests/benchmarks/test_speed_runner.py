@@ -70,7 +70,7 @@ def test_a_run_measures_every_size_and_leaves_nothing_behind(tmp_path):
 
     assert [size.chunks for size in figures.sizes] == [150, 300]
     assert [size.files for size in figures.sizes] == [15, 30]
-    assert all(size.recall > 0.99 for size in figures.sizes)
+    assert all(size.recall > 0.98 for size in figures.sizes)
     assert all(0.5 < size.index_over_text < 20 for size in figures.sizes)
     assert all(size.cold.ratio > 1 for size in figures.sizes)
     assert all(size.resident.peak > 10_000_000 for size in figures.sizes)
@@ -91,7 +91,7 @@ def test_other_dimensions_and_a_large_file_are_measured_and_kept(tmp_path):
 
     (size,) = figures.sizes
     assert (figures.dims, size.others) == (48, ())
-    assert size.recall > 0.99
+    assert size.recall > 0.98
     assert figures.large_file.facts["files"] == 1
     assert figures.large_file.facts["chunks"] > 1_000
     assert (tmp_path / "150" / "index").is_dir()
