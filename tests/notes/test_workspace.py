@@ -3,7 +3,9 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
 import unicodedata
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from tests.support.descriptors import open_in, watched
 from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
 from plainmind.base.model import FileState
 from plainmind.notes.discovery import MAX_DEPTH, Discovery, ExtraPath
-from plainmind.notes.workspace import Workspace, nearest
+from plainmind.notes.workspace import LineDays, Workspace, nearest
 
 
 @pytest.fixture
@@ -656,3 +658,25 @@ def test_a_name_that_reads_like_a_citation_of_another_file_is_left_out(folder):
     assert [skipped.reason for skipped in found.skipped] == [
         "the name cannot be cited: it reads like a citation of another file"
     ]
+
+
+def test_days_of_lines_that_are_told_at_once_are_all_kept(tmp_path):
+    def correct(who):
+        for number in range(10):
+            LineDays(str(tmp_path)).tell(f"{who}-{number}.md", b"", b"- the new line\n", date(2026, 11, 18))
+
+    threads = [threading.Thread(target=correct, args=(who,)) for who in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    days = LineDays(str(tmp_path))
+    known = [days.day_of(f"{who}-{number}.md", "- the new line") for who in range(4) for number in range(10)]
+    assert known == ["2026-11-18"] * 40
+
+
+def test_a_pipe_in_the_place_of_the_days_of_lines_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "line-days.json")
+
+    assert LineDays(str(tmp_path)).day_of("MEMORY.md", "- a line") is None

@@ -24,6 +24,7 @@ from plainmind.base.model import (
 )
 from plainmind.base.value import replace
 from plainmind.files.safe_open import Root, check_relative, printable
+from plainmind.files.system import hold_lock, lock_path_for, read_file
 from plainmind.notes.discovery import (
     Discovery,
     Enter,
@@ -38,6 +39,7 @@ from plainmind.notes.discovery import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from plainmind.notes.watcher import ChangeQueue, Since
@@ -421,6 +423,7 @@ class LineDays:
     """
 
     def __init__(self, state_dir: str) -> None:
+        self._state_dir = state_dir
         self._file = os.path.join(state_dir, _LINE_DAYS_FILE)
 
     def day_of(self, path: str, line: str) -> str | None:
@@ -437,31 +440,35 @@ class LineDays:
         if day_of(path) is not None:
             return
         had, has = _marks_in(before), _marks_in(after)
-        known = self._read()
-        days = {mark: day for mark, day in known.get(path, {}).items() if mark in has}
-        if 0 < len(new := has - had) <= _MOST_CORRECTED:
-            days |= dict.fromkeys(new, day.isoformat())
-        with suppress(PlainmindError):  # the file is written, and that counts
+        new = has - had
+        with suppress(PlainmindError), self._changing():  # the file is written, and that counts
+            known = self._read()
+            days = {mark: day for mark, day in known.get(path, {}).items() if mark in has}
+            if 0 < len(new) <= _MOST_CORRECTED:
+                days |= dict.fromkeys(new, day.isoformat())
             self._write({**known, path: days}, known)
 
     def forget(self, content: Callable[[str], bytes | None]) -> None:
         """Leave nothing of lines that are in no file any more; `content` gives what a file is now."""
-        known = self._read()
-        marks = {path: _marks_in(content(path) or b"") for path in known}
-        self._write(
-            {
-                path: {mark: day for mark, day in days.items() if mark in marks[path]}
-                for path, days in known.items()
-            },
-            known,
-        )
+        with self._changing():
+            known = self._read()
+            marks = {path: _marks_in(content(path) or b"") for path in known}
+            self._write(
+                {
+                    path: {mark: day for mark, day in days.items() if mark in marks[path]}
+                    for path, days in known.items()
+                },
+                known,
+            )
+
+    def _changing(self) -> AbstractContextManager[object]:
+        return hold_lock(lock_path_for(self._state_dir, self._file), operation="note since when lines hold")
 
     def _read(self) -> Mapping[str, Mapping[str, str]]:
         import json
 
         try:
-            with open(self._file, encoding="utf-8") as file:
-                found = json.load(file)
+            found = json.loads(read_file(self._file))
         except (OSError, ValueError):  # none yet, or damaged: then no line is known to be corrected
             return {}
         return found if isinstance(found, dict) else {}
