@@ -27,6 +27,20 @@ def write_atomically(path: str, data: bytes, *, mode: int = 0o600, system: Syste
         system.fsync_folder(folder)
 
 
+def write_first(path: str, data: bytes, *, mode: int = 0o600, system: System = SYSTEM) -> None:
+    """Put `data` at `path` durably, unless there is a file: of several who do it at once, one does."""
+    folder = os.path.dirname(path) or "."
+    with explain_errors("write", path):
+        make_folders(system, folder)
+        temporary = write_temporary(path, data, mode, None, system)
+        try:
+            with suppress(FileExistsError):
+                system.link(temporary, path)
+        finally:
+            system.unlink(temporary)
+        system.fsync_folder(folder)
+
+
 def write_temporary(path: str, data: bytes, mode: int, like: os.stat_result | None, system: System) -> str:
     """Write beside the target, with the mode and owner of the file it will replace; synced, or gone."""
     folder, name = os.path.split(path)

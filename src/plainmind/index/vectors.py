@@ -120,12 +120,7 @@ def lengthen(short: bytes, dims: int) -> bytes:
     """The float16 bytes of a vector that was shortened."""
     if len(short) == dims * BYTES_PER_NUMBER:
         return short
-    first, second = _bytes_of_steps(short[dims])
-    numbers = short[:dims]
-    found = bytearray(dims * BYTES_PER_NUMBER)
-    found[0::2] = numbers.translate(first)
-    found[1::2] = numbers.translate(second)
-    return bytes(found)
+    return _as_float16(short[:dims], short[dims])
 
 
 def lengthen_all(kept: Iterable[tuple[int, bytes]], dims: int) -> dict[int, bytes]:
@@ -139,14 +134,18 @@ def lengthen_all(kept: Iterable[tuple[int, bytes]], dims: int) -> dict[int, byte
         else:
             by_step.setdefault(short[dims], []).append((id_, short))
     for code, some in by_step.items():
-        first, second = _bytes_of_steps(code)
-        numbers = b"".join([short for _, short in some])
-        both = bytearray(len(numbers) * BYTES_PER_NUMBER)
-        both[0::2] = numbers.translate(first)
-        both[1::2] = numbers.translate(second)
-        packed, row = bytes(both), width + BYTES_PER_NUMBER  # which the byte of the step has become
+        packed = _as_float16(b"".join([short for _, short in some]), code)
+        row = width + BYTES_PER_NUMBER  # which the byte of the step has become
         found |= {id_: packed[at * row : at * row + width] for at, (id_, _) in enumerate(some)}
     return found
+
+
+def _as_float16(numbers: bytes, code: int) -> bytes:
+    first, second = _bytes_of_steps(code)
+    found = bytearray(len(numbers) * BYTES_PER_NUMBER)
+    found[0::2] = numbers.translate(first)
+    found[1::2] = numbers.translate(second)
+    return bytes(found)
 
 
 @lru_cache(maxsize=64)

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 from plainmind.base.model import SearchResult
 from plainmind.base.value import replace
-from plainmind.files.atomic import write_atomically
-from plainmind.files.system import SYSTEM, explain_errors, read_file, write_all
+from plainmind.files.atomic import write_atomically, write_first
+from plainmind.files.system import explain_errors, read_file
 from plainmind.redaction.engine import CROWD, RULES_VERSION, Redactor
 
 _KEY_BYTES = 32
@@ -150,18 +150,7 @@ def _read(path: str) -> bytes | None:
 
 
 def _make(path: str) -> None:
-    """Write a new key beside the place, and link it there unless another process was first."""
-    temporary = f"{path}.{os.getpid()}.{os.urandom(8).hex()}.tmp"
-    fd = SYSTEM.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    try:
-        write_all(SYSTEM, fd, os.urandom(_KEY_BYTES))
-        SYSTEM.fsync(fd)
-    finally:
-        SYSTEM.close(fd)
-    try:
-        SYSTEM.link(temporary, path)
-    except FileExistsError:
-        if _read(path) is None:  # a torn one
-            SYSTEM.replace(temporary, path)
-            return
-    SYSTEM.unlink(temporary)
+    """Write a new key, unless another process was first."""
+    write_first(path, os.urandom(_KEY_BYTES))
+    if _read(path) is None:  # a torn one
+        write_atomically(path, os.urandom(_KEY_BYTES))

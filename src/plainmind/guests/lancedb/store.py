@@ -34,9 +34,9 @@ class LanceDriver:
     def __init__(
         self, folder: str, storage_options: Mapping[str, str] | None = None, *, is_named: bool = True
     ) -> None:
-        self.place: Place = LocalPlace(folder)
-        if "://" in folder:
-            self.place = RemotePlace(folder, storage_options, is_named=is_named)
+        self.place: Place = (
+            RemotePlace(folder, storage_options, is_named=is_named) if "://" in folder else LocalPlace(folder)
+        )
         self._guard = threading.Lock()  # never held while waiting for a turn
         self._one_at_a_time = threading.RLock()
         self._view: LanceView | None = None
@@ -408,8 +408,8 @@ def open_lance_store(
     """Open the index of an agent and a workspace: in its folder, or beneath `uri` in an object store.
 
     The last two names of `folder` are those of the agent and the workspace. Hosts that share a workspace may know it by
-    different folders: `workspace` is then what all of them call it. In an object store it
-    is needed: other hosts have folders of the same name, and would find each other's notes.
+    different folders: `workspace` is then what all of them call it. In an object store it is needed: other hosts have
+    folders of the same name, and would find each other's notes.
     """
     if uri is None:
         return LanceStore(folder)

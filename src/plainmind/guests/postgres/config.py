@@ -151,33 +151,16 @@ class Claim:
 
 def _settled(path: str, wanted: str) -> str:
     """What a small file says; what is wanted, if there was none: of several who make it at once, one does."""
-    from plainmind.files.system import SYSTEM, explain_errors, make_folders, write_all
+    from plainmind.files.atomic import write_first
+    from plainmind.files.system import explain_errors, read_file
 
     with explain_errors("remember whose an index is", path):
         try:
-            return _read(path)
+            said = read_file(path)
         except FileNotFoundError:
-            pass
-        make_folders(SYSTEM, os.path.dirname(path))
-        new = f"{path}.{os.urandom(6).hex()}"
-        fd = SYSTEM.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            write_all(SYSTEM, fd, wanted.encode("utf-8", "surrogateescape"))
-            SYSTEM.fsync(fd)
-        finally:
-            SYSTEM.close(fd)
-        try:
-            SYSTEM.link(new, path)
-        except FileExistsError:
-            pass
-        finally:
-            SYSTEM.unlink(new)
-        return _read(path)
-
-
-def _read(path: str) -> str:
-    with open(path, "rb") as file:
-        return file.read().decode("utf-8", "surrogateescape")
+            write_first(path, wanted.encode("utf-8", "surrogateescape"))
+            said = read_file(path)
+    return said.decode("utf-8", "surrogateescape")
 
 
 # --- how the server is reached ---
