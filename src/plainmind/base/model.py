@@ -315,6 +315,24 @@ class SearchResult:
         return self.confidence >= CERTAIN
 
 
+class Stopwatch:
+    """Laps of one search, in milliseconds."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._started = self._last = now()
+        self._laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """Note the time since the last lap."""
+        before, self._last = self._last, self._now()
+        self._laps[name] = round((self._last - before) * 1000, 3)
+
+    def milliseconds(self) -> Mapping[str, float]:
+        """All laps, and the total."""
+        return {**self._laps, "total": round((self._last - self._started) * 1000, 3)}
+
+
 EXCERPT_LINES = 120  # when no number is given
 
 

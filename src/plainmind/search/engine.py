@@ -17,6 +17,7 @@ from plainmind.base.model import (
     SearchHit,
     SearchResult,
     Source,
+    Stopwatch,
     Vector,
     date,
 )
@@ -303,10 +304,8 @@ class SearchEngine:
             if where.only is not None:
                 where, notes = _selection().without_missing_phrases(reader, query.text, where)
             understood: tuple[str, ...] = ()
-            if query.days or where.only is not None:
-                understood = _selection().understood(query.days, where.only)
-            if query.days and where.only is None:
-                query, where = _selection().listing(reader, query, where)
+            if query.days or where.only is not None or may_be_open(query.text):
+                query, where, understood = _selection().understand(reader, query, where, today)
             everything = wanted > settings.read_closely
             ranked, stake = self._rank(reader, query, vector, where, clock, everything=everything)
             between = reader.chunks_between
@@ -394,7 +393,7 @@ class SearchEngine:
         """The chunks worth reading closely, best first, and what the question asks for."""
         settings = self._settings
         if query.is_empty and where.only is not None:
-            return _selection().newest_first(reader, where, settings.proposals), Stake({})
+            return _selection().listed(reader, where, settings.proposals), Stake({})
         stake = stake_of(query, reader.term_statistics(query.terms, where=where))
         if vector is not None:
             reader.expect_vector(vector, where=where, limit=settings.proposals)
@@ -727,6 +726,20 @@ def restricted(text: str, where: SearchFilter, today: date) -> tuple[str, Search
     return restrict(text, where, today)
 
 
+# What a question has in it that may ask for all that is known of who asks, or for what is new.
+_LONGEST_OPEN = 80
+_OPEN_MARKS = """
+about me|about my|about the u|am i|know me|mber me|mich| mir|n ich| de m|obre m| soy| moi|suis|di me|hi sono| mim|u eu
+| mij|ben ik|new|neu|late|recen|rzlich|nuev|nove|ltima|nouve|derni|nuov|novi|nieuw|我|私|僕|俺|自|나|저|내|최|요|새|近
+|新
+""".replace("\n", "").split("|")
+
+
+def may_be_open(text: str) -> bool:
+    """Whether a question may name no subject; most do, and need not load what tells."""
+    return len(text) <= _LONGEST_OPEN and any(map(text.lower().__contains__, _OPEN_MARKS))
+
+
 def _selection() -> ModuleType:
     """What most searches do without."""
     from plainmind.search import selection
@@ -745,24 +758,6 @@ def _with_its_names(snippet: Snippet) -> str:
 
 def _place_of(snippet: Snippet) -> CitedLines:
     return CitedLines(snippet.best[0].ranked.chunk.path, snippet.start_line, snippet.end_line)
-
-
-class Stopwatch:
-    """Laps of one search, in milliseconds."""
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self._started = self._last = now()
-        self._laps: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        """Note the time since the last lap."""
-        before, self._last = self._last, self._now()
-        self._laps[name] = round((self._last - before) * 1000, 3)
-
-    def milliseconds(self) -> Mapping[str, float]:
-        """All laps, and the total."""
-        return {**self._laps, "total": round((self._last - self._started) * 1000, 3)}
 
 
 def _called(query: ParsedQuery, reader: IndexReader, where: SearchFilter) -> dict[int, None]:
