@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plainmind.base.errors import PlainmindError, WorkspaceError
+from plainmind.base.model import sha256_bytes
 from plainmind.memory.memory import Memory
 
 
@@ -60,6 +61,21 @@ def test_a_note_is_not_added_to_a_file_in_utf_16(memory, tmp_path):
     assert file.read_bytes() == "# Memory\n".encode("utf-16")
 
 
+def test_a_note_with_accents_makes_its_file_utf_8_and_what_stood_there_can_still_be_read(memory, tmp_path):
+    file = tmp_path / "vault" / "MEMORY.md"
+    old = "# Mémoire\n\n- Le café est à côté du bureau.\n"
+    file.write_bytes(old.encode("cp1252"))
+
+    memory.remember("Tea is upstairs", durable=True)
+    plain = file.read_bytes()
+    memory.remember("Le thé est très bon", durable=True)
+
+    assert plain.startswith(old.encode("cp1252"))
+    assert file.read_bytes().decode().startswith(old)
+    assert "café" in memory.search("Où est le café ?").hits[0].snippet
+    assert memory.undo().text.startswith("- Le thé est très bon <!-- m:")
+
+
 def test_an_edit_after_which_its_bytes_would_be_read_as_something_else_is_refused(memory, tmp_path):
     file = tmp_path / "vault" / "a.md"
     before = b"The first line is\n" + "h".encode("utf-16-le") * 40 + b"\n"
@@ -70,3 +86,24 @@ def test_an_edit_after_which_its_bytes_would_be_read_as_something_else_is_refuse
 
     assert file.read_bytes() == before
     assert memory.edit("a.md", "The first line is", "The second line is!").line == 1
+
+
+FEW_LETTERS = "Voilà les accents du clavier\n" + "".join(f"- {n}: é è à\n" for n in range(3))
+
+
+@pytest.mark.parametrize("act", ["edit", "forget", "write"])
+def test_what_is_left_is_read_as_it_was_when_it_has_few_letters(memory, tmp_path, act):
+    """By its letters a file of one byte a character is known; with too few of them it is written in UTF-8."""
+    file = tmp_path / "vault" / "a.md"
+    file.write_bytes(FEW_LETTERS.encode("cp1252"))
+    rest = FEW_LETTERS.split("\n", 1)[1]
+
+    if act == "edit":
+        memory.edit("a.md", "Voilà les accents du clavier", "1")
+    elif act == "forget":
+        memory.forget("a.md#L1")
+    else:
+        memory.write("a.md", rest, base_hash=sha256_bytes(file.read_bytes()), allow_shrink=True)
+
+    assert file.read_bytes().decode() == ("1\n" + rest if act == "edit" else rest)
+    assert memory.search("é è à").hits[0].snippet.count("é è à") == 3

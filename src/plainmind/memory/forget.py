@@ -35,7 +35,7 @@ from plainmind.memory.indexes import (
     of_other_workspaces,
 )
 from plainmind.notes.notebook import Forgotten, ForgottenEntry, ForgottenLines, byte_lines
-from plainmind.notes.workspace import decode, encoding_of
+from plainmind.notes.workspace import as_written, decode, encoding_of
 from plainmind.text.note_format import ID_MARK, find_note, mark_of, without_note_ids, words_of
 from plainmind.text.terms import fold
 from plainmind.text.validity import mentions_validity, without_validity
@@ -438,7 +438,10 @@ class DoomedLines:
         pieces, encoding = byte_lines(data), encoding_of(data)
         # Compared as text, as they were chosen: the bytes may have a byte order mark, or not be valid UTF-8.
         doomed = self._numbers([decode(piece, encoding).removesuffix("\n") for piece in pieces])
-        return b"".join(piece for number, piece in enumerate(pieces, 1) if number not in doomed)
+        if not doomed:
+            return data
+        kept = b"".join(piece for number, piece in enumerate(pieces, 1) if number not in doomed)
+        return as_written(kept, encoding)
 
     def are_in(self, data: bytes) -> bool:
         """Whether a stored version has any of them."""

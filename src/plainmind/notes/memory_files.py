@@ -17,7 +17,7 @@ from plainmind.files.safe_open import Root, check_relative, file_refusal, name_r
 from plainmind.files.system import Erasures, explanation
 from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
 from plainmind.notes.notebook import check_new_note, encode_text, keep_as_folder_of_notes
-from plainmind.notes.workspace import CURATED, UTF_8, LineDays, Workspace, encoding_of
+from plainmind.notes.workspace import CURATED, UTF_8, LineDays, Workspace, as_written, encoding_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class MemoryFiles:
         encoding = encoding_of(self._bytes(name))
         if encoding != UTF_8:
             with suppress(UnicodeEncodeError):
-                return text.encode(encoding)
+                return as_written(text.encode(encoding), encoding)
         return encode_text(text)
 
     def create(self, name: str, text: str) -> None:

@@ -35,6 +35,7 @@ from plainmind.notes.workspace import (
     UTF_8,
     LineDays,
     Workspace,
+    as_written,
     day_of,
     decode,
     encoding_of,
@@ -220,7 +221,7 @@ class Notebook:
     def _append(self, path: str, note: str, note_id: str, *, header: str) -> Remembered:
         record = note.encode("utf-8", "replace")
         target = self._target(path)
-        appended = self._append_record(target, record, note_id, header)
+        appended = self._append_record(path, target, record, note_id, header)
         try:
             self._history.record(
                 path,
@@ -425,6 +426,7 @@ class Notebook:
         target, data = self.read_unchanged(path, base_hash)
         doomed = {line for first, last in ranges for line in range(first, last + 1)}
         kept = b"".join(line for number, line in enumerate(byte_lines(data), 1) if number not in doomed)
+        kept = as_written(kept, encoding_of(data))
         if kept.strip() or reason != "forget" or path in CURATED:
             self._replace(path, target, kept, base_hash, reason=reason)
         else:  # nothing is left of it, and its name may be what was to be forgotten
@@ -488,12 +490,14 @@ class Notebook:
         day = day_of(version.path)
         header = "" if day is None else day_header(date.fromisoformat(day))
         target = self._target(version.path)
-        appended = self._append_record(target, record, version.id, header)
+        appended = self._append_record(version.path, target, record, version.id, header)
         _, data = self.read_bytes(version.path)
         return Edited(version.path, _line_at(target, appended.offset), sha256_bytes(data))
 
-    def _append_record(self, target: str, record: bytes, note_id: str, header: str) -> Appended:
-        _check_encoding(target)
+    def _append_record(self, path: str, target: str, record: bytes, note_id: str, header: str) -> Appended:
+        _refuse_wide(target)
+        if not record.isascii() and os.path.exists(target):
+            self._make_utf_8(path)
         return append(
             target,
             record,
@@ -503,6 +507,14 @@ class Notebook:
             header=header.encode(),
             separator=b"\n" if record.count(b"\n") > 1 else b"",
         )
+
+    def _make_utf_8(self, path: str) -> None:
+        """Write a file anew in UTF-8 that has one byte a character: with both in it, neither could be read."""
+        target, data = self.read_bytes(path)
+        if (encoding := encoding_of(data)) != UTF_8:
+            self._replace(
+                path, target, data.decode(encoding, "replace").encode(), sha256_bytes(data), reason="utf-8"
+            )
 
     def read_bytes(self, path: str) -> tuple[str, bytes]:
         """Where a file of the memory is, and its bytes."""
@@ -650,8 +662,8 @@ def encode_text(text: str) -> bytes:
         ) from error
 
 
-def _check_encoding(target: str) -> None:
-    """Keep a note in UTF-8 out of a file that is written in something else."""
+def _refuse_wide(target: str) -> None:
+    """Keep a note in UTF-8 out of a file in UTF-16."""
     if not os.path.exists(target):
         return
     with open_plain_file(target) as fd, explain_errors("read", target):
@@ -675,7 +687,7 @@ def _as_utf_8(path: str, data: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:
 
     def encode(edited: bytes) -> bytes:
         try:
-            return edited.decode().encode(encoding)
+            return as_written(edited.decode().encode(encoding), encoding)
         except UnicodeEncodeError as error:
             raise PlainmindError(
                 f"`{path}` is written in {encoding}, which has no `{error.object[error.start]}`",

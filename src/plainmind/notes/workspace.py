@@ -550,6 +550,17 @@ def encoding_of(raw: bytes) -> str:
     return UTF_8
 
 
+def as_written(raw: bytes, encoding: str) -> bytes:
+    """Bytes that are in an encoding; in UTF-8 instead, when what they are read as would be something else.
+
+    What is left of a file after an edit may have fewer of the letters by which its encoding is known.
+    """
+    if encoding == UTF_8 or (told := encoding_of(raw)) == encoding:
+        return raw
+    text = raw.decode(encoding, "replace")
+    return raw if raw.decode(told, "replace") == text else text.encode()
+
+
 def is_text(raw: bytes) -> bool:
     """Whether the bytes are text in some encoding; zeros do not count, which a crash may have left."""
     asked = raw[:_ASKED_BYTES]

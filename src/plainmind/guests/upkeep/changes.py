@@ -15,7 +15,7 @@ from plainmind.base.value import replace
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
 from plainmind.guests.upkeep.survey import is_log
 from plainmind.notes.notebook import byte_lines
-from plainmind.notes.workspace import decode, encoding_of
+from plainmind.notes.workspace import as_written, decode, encoding_of
 from plainmind.text.markdown import read_blocks
 
 TYPE_CHECKING = False
@@ -204,7 +204,7 @@ def _edit_bytes(data: bytes | None, edits: Sequence[Edit]) -> tuple[bytes, list[
             new = [bom + new[0], *new[1:]] if new else [bom]
         pieces[start:stop] = new
         moves.append((edit.line if edit.old else edit.line - 1, len(edit.new) - len(edit.old)))
-    return b"".join(pieces), moves
+    return as_written(b"".join(pieces), encoding), moves
 
 
 def _placed(edits: Sequence[Edit], lines: Sequence[str]) -> list[Edit]:
