@@ -86,7 +86,7 @@ def test_the_beginning_of_an_id_must_be_long_enough_and_mean_one_entry(cli, mode
     if len(shared) >= 6:
         assert "2 entries have ids" in cli("entries", "forget", shared).err
     assert len(cli("entries", "list", "--json").json["entries"]) == 2
-    assert cli("entries", "forget", first.lower()).status == 0
+    assert cli("entries", "forget", first.lower(), "-y").status == 0
 
 
 def test_both_can_be_kept_when_a_person_insists(cli, model):

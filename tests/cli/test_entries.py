@@ -47,11 +47,20 @@ def test_a_twin_is_refused_with_status_1_and_can_be_replaced(cli, stored):
 
 
 def test_a_forgotten_entry_is_in_no_file(cli, stored, home):
-    assert cli("entries", "forget", stored.lower()).status == 0
+    assert cli("entries", "forget", stored.lower(), "--yes").status == 0
 
     assert "there are no entries yet" in cli("entries", "list").out
     assert [path for path in home.rglob("*") if path.is_file() and b"prefers tea" in path.read_bytes()] == []
-    assert cli("entries", "forget", stored).status == 1
+    assert cli("entries", "forget", stored, "--yes").status == 1
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_no_entry_goes_when_nobody_is_there_to_ask(cli, stored, more):
+    answer = cli("entries", "forget", stored, *more)
+    assert answer.status == 1
+    assert "nothing was removed" in answer.out + answer.err
+    assert "--yes removes it" in answer.out + answer.err
+    assert "prefers tea" in cli("entries", "list").out
 
 
 def test_what_was_captured_is_reviewed(cli, stored, home):

@@ -11,7 +11,7 @@ from plainmind.base.errors import NotFound, PlainmindError, shell_word
 from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.model import PRIVATE
 from plainmind.base.value import replace
-from plainmind.cli.console import Console, is_terminal, plural, size_in_words, visible
+from plainmind.cli.console import Console, plural, size_in_words, visible
 from plainmind.cli.options import (
     describe,
     open_memory,
@@ -247,13 +247,11 @@ def _name(names: Sequence[str], placeholder: str) -> str:
 
 def _agree(chosen: Forgotten, console: Console) -> bool:
     places = len(chosen.lines) + len(chosen.entries)
-    if console.json or not is_terminal(sys.stdin):
-        what = plural(places, "place") if places else "what is left of it"
-        raise PlainmindError(
-            f"nobody is there to ask whether {what} may go; nothing was removed",
-            hint="--yes removes it without asking, --dry-run only shows it",
-        )
-    return console.ask(f"Remove {'these' if places > 1 else 'this'} for good?")
+    return console.may_remove(
+        plural(places, "place") if places else "what is left of it",
+        "these" if places > 1 else "this",
+        hint="--yes removes it without asking, --dry-run only shows it",
+    )
 
 
 def _as_json(forgotten: Forgotten, staying: StillThere) -> dict[str, Any]:

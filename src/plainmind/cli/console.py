@@ -88,6 +88,14 @@ class Console:
         print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
+    def may_remove(self, what: str, question: str, *, hint: str = "--yes removes it without asking") -> bool:
+        """Whether the person at the terminal lets something go for good. PlainmindError when nobody is there."""
+        if self.json or not is_terminal(sys.stdin):
+            raise PlainmindError(
+                f"nobody is there to ask whether {what} may go; nothing was removed", hint=hint
+            )
+        return self.ask(f"Remove {question} for good?")
+
     def style(self, text: str, style: str) -> str:
         """Colour a part of the answer, where colours are wanted."""
         return _in_style(text, style) if self._out_color else text

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from plainmind.base.errors import PlainmindError, shell_word
-from plainmind.cli.console import Console, fitting, is_terminal, plural, size_in_words
+from plainmind.cli.console import Console, fitting, plural, size_in_words
 from plainmind.cli.options import (
     commands_below,
     describe,
@@ -294,7 +294,7 @@ def run_delete(arguments: argparse.Namespace, console: Console) -> int:
             name = session.key or os.path.relpath(session.path, memory.sessions.folder)
             title = memory.redactor().without_secrets(title_of(entry_of(session)))
             shown = f"{name} ({title})" if title else name
-            if not arguments.yes and not _agree(shown, console):
+            if not arguments.yes and not console.may_remove(shown, console.printable(shown)):
                 console.say("it was not removed" if len(sessions) > 1 else "nothing was removed")
                 continue
             cited = memory.delete_session(name)
@@ -304,15 +304,6 @@ def run_delete(arguments: argparse.Namespace, console: Console) -> int:
     if console.json:
         console.result(removed[0] if len(sessions) == 1 else {"removed": removed})
     return 0 if len(removed) == len(sessions) else 1
-
-
-def _agree(shown: str, console: Console) -> bool:
-    if console.json or not is_terminal(sys.stdin):
-        raise PlainmindError(
-            f"nobody is there to ask whether {shown} may go; nothing was removed",
-            hint="--yes removes it without asking",
-        )
-    return console.ask(f"Remove {console.printable(shown)} for good?")
 
 
 def run_fork(arguments: argparse.Namespace, console: Console) -> int:

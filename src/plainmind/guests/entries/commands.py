@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.model import EVERY_SCOPE, PRIVATE
-from plainmind.cli.console import Console, is_terminal, plural, size_in_words
+from plainmind.cli.console import Console, plural, size_in_words
 from plainmind.cli.options import commands_below, describe, open_memory, share, text_of, whole_number
 
 TYPE_CHECKING = False
@@ -80,9 +79,7 @@ what was captured by itself, with `entries.autoCapture`, waits until you accept 
         run_forget,
     )
     forgetting.add_argument("ids", metavar="ID", nargs="+", help="its id, or the beginning of it")
-    forgetting.add_argument(
-        "-y", "--yes", action="store_true", help="do not ask, which is done at a terminal only"
-    )
+    forgetting.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
     add("stats", "count the entries, and say where they are", "plainmind entries stats", run_stats)
 
@@ -180,21 +177,23 @@ def run_forget(arguments: argparse.Namespace, console: Console) -> int:
     """Remove entries for good."""
     with _entries(arguments) as entries:
         ids = [_full_id(entries, given) for given in arguments.ids]
-        if not arguments.yes and not console.json and is_terminal(sys.stdin) and not _agree(ids, console):
-            console.say("nothing was removed")
-            return 1
+        chosen = [entry for entry in _everything(entries) if entry.id in ids]
+        # An id that nothing has is refused below, and all others with it.
+        if not arguments.yes and len(chosen) == len(set(ids)):
+            if not console.json:
+                for entry in chosen:
+                    _print_entry(console, entry)
+            if not console.may_remove(
+                plural(len(chosen), "entry", "entries"), "these" if len(chosen) > 1 else "this"
+            ):
+                console.say("nothing was removed")
+                return 1
         gone = entries.forget(ids, scopes=EVERY_SCOPE)
     if console.json:
         console.result({"forgotten": [entry.id for entry in gone]})
     else:
         console.say(f"forgot {plural(len(gone), 'entry', 'entries')} for good")
     return 0
-
-
-def _agree(ids: Sequence[str], console: Console) -> bool:
-    for name in ids:
-        console.answer(f"entry {name}")
-    return console.ask("Remove for good?")
 
 
 def run_stats(arguments: argparse.Namespace, console: Console) -> int:
@@ -271,8 +270,11 @@ def _entries(arguments: argparse.Namespace) -> Iterator[EntryMemory]:
 
 def _full_id(entries: EntryMemory, given: str) -> str:
     """The id that begins as given; what no id begins with is left for the memory to refuse."""
-    everything = (*entries.list(scopes=EVERY_SCOPE), *entries.list(scopes=EVERY_SCOPE, waiting=True))
-    return _begun([entry.id for entry in everything], given) or given
+    return _begun([entry.id for entry in _everything(entries)], given) or given
+
+
+def _everything(entries: EntryMemory) -> tuple[Entry, ...]:
+    return (*entries.list(scopes=EVERY_SCOPE), *entries.list(scopes=EVERY_SCOPE, waiting=True))
 
 
 def _waiting_id(waiting: Sequence[str], given: str) -> str:
