@@ -139,9 +139,9 @@ def _place(facts: Mapping[str, Any]) -> str:
 def _index_counts(facts: Mapping[str, Any]) -> str:
     if facts["files"] is None:
         return "not known while the index cannot be asked"
-    total = f"{plural(facts['files'], 'file')}, {plural(facts['chunks'], 'chunk')}"
     each = [f"{of['files']:,} of {of['source']}" for of in facts["sourceCounts"]]
-    return f"{total} ({', '.join(each)})" if len(each) > 1 else total
+    split = f" ({', '.join(each)})" if len(each) > 1 else ""
+    return f"{plural(facts['files'], 'file')}{split}, {plural(facts['chunks'], 'chunk')}"
 
 
 def _engine(engine: Mapping[str, Any]) -> str:
