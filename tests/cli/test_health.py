@@ -62,7 +62,7 @@ def test_status_counts_the_files_of_each_source(cli, workspace):
 
     shown = cli("status", "--config", "sources=memory,sessions").out
 
-    assert "(3 of memory, 0 of sessions)" in shown
+    assert "files (3 of memory, 0 of sessions), " in shown
 
 
 def test_a_deep_status_measures(cli, workspace):
