@@ -77,6 +77,7 @@ sim: install ## power cuts in simulated lives of a memory, MINUTES=60 of them; a
 	@$(PY) -m tests.simulation.run --minutes $(or $(MINUTES),60) --first $(or $(FIRST),1000) $(if $(RECORD),--record)
 
 power: install ## power cuts on real file systems in images, as root; CUTS=100 on each
+	@./scripts/file_systems.sh
 	@$(PY) -m tests.simulation.power --cuts $(or $(CUTS),100) $(if $(RECORD),--record)
 
 soak: install ## everything at work on one memory for MINUTES=480: nothing may grow; a report with plots in build/soak
