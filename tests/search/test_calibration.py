@@ -3,8 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import CERTAIN, SearchHit, SearchResult
+from plainmind.search.doubts import (
+    OF_MISSING_IDENTIFIER,
+    OF_MISSING_PERSON,
+    doubt_of,
+    lacks_identifier,
+    lacks_person,
+    people_in,
+)
 from plainmind.search.engine import probability_of_first, probability_of_other
-from plainmind.search.selection import lacks_identifier
 
 shares = st.floats(0, 1)
 anything = st.floats(-3, 30)
@@ -85,7 +92,7 @@ def test_a_question_that_names_an_identifier_is_not_answered_by_what_does_not_ha
     assert lacks_identifier(
         exact, ["`HW-1007` is a blurred picture, `HW-2003` a time-out", "hours of the washer, F2"]
     )
-    assert probability_of_first(**EVERYTHING, lacks_identifier=True) < CERTAIN
+    assert probability_of_first(**EVERYTHING, doubt=OF_MISSING_IDENTIFIER) < CERTAIN
 
 
 @pytest.mark.parametrize(
@@ -98,3 +105,52 @@ def test_what_has_it_in_whatever_spelling_may(exact):
 def test_each_identifier_may_be_in_another_text_in_another_spelling():
     assert not lacks_identifier({"hw-2003", "quiet_hours"}, ["HW 2003", "nothing", "quiet hours"])
     assert lacks_identifier({"hw-2003", "quiet_hours"}, ["HW 2003", "nothing", "quiet days"])
+
+
+@pytest.mark.parametrize(
+    ("question", "people"),
+    [
+        ("when does Emil's passport expire?", {"emil"}),
+        ("what is Ole’s shoe size?", {"ole"}),
+        ("where does Kate work?", {"kate"}),
+        ("which port has the gateway of Lübeck?", {"lübeck"}),
+        ("¿cuál es el número de Ana?", {"ana"}),
+        ("Wann hat Frau Huber Geburtstag?", {"huber"}),
+        ("Wer hat für Kinder Brot von Hand gemacht?", set()),  # nouns have capitals, too
+        ("What's new with the passport?", set()),
+        ("what happened on Valentine's day?", set()),
+        ("what was agreed at the end of April?", set()),
+        ("what did I say?", set()),
+        ("when does the passport expire?", set()),
+    ],
+)
+def test_a_question_is_about_the_people_whose_something_is_or_who_do_it(question, people):
+    assert people_in(question) == people
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("when does Emil's passport expire?", "Hanna's passport expires in 2029."),
+        ("who is Hanna's doctor?", "Mother's doctor is Dr. Holm."),
+        ("which port has the gateway of Hamburg?", "The gateway of Lübeck runs on port 8080."),
+    ],
+)
+def test_a_question_about_somebody_is_not_answered_by_what_is_known_of_another(question, text):
+    assert lacks_person(question, text)
+    assert doubt_of(question, (), [text, question]) == OF_MISSING_PERSON
+    assert doubt_of(question, {"hw-3001"}, [text]) == OF_MISSING_PERSON + OF_MISSING_IDENTIFIER
+    assert probability_of_first(**EVERYTHING, doubt=OF_MISSING_PERSON) < CERTAIN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The passport expires in 2029. people/Hanna.md",  # by the place, or by a heading
+        "HANNAS Reisepass",
+        "Hannah's passport",
+    ],
+)
+def test_a_name_may_stand_anywhere_and_be_misspelt_at_its_end(text):
+    assert not lacks_person("when does Hanna's passport expire?", text)
+    assert doubt_of("when does Hanna's passport expire?", (), [text]) == 0.0

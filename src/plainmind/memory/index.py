@@ -380,7 +380,6 @@ class Index:
     ) -> SearchResult:
         """Let the engine find more than is wanted, and give the best of it after a second look."""
         from plainmind.search.second_look import let_read, look_again
-        from plainmind.text.terms import query_terms
 
         most, rerank = max_results or self.values.max_results, self.values.rerank
         found = engine.search(query, max_results=max(most, rerank.results), min_score=min_score, **wanted)
@@ -391,8 +390,7 @@ class Index:
         began = time.perf_counter()
         read = found.hits[: rerank.results]
         said = let_read(reranker, query, read, seconds=rerank.seconds)
-        exact = query_terms(query).exact
-        hits = [*look_again(read, said, exact), *found.hits[rerank.results :]]
+        hits = [*look_again(read, said, query), *found.hits[rerank.results :]]
         if min_score is not None:
             hits = [hit for hit in hits if hit.score >= min_score]
         spent = round((time.perf_counter() - began) * 1000, 3)

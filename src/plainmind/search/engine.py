@@ -625,9 +625,6 @@ _HALF_A_LEAD = 0.06  # over the second: then it is worth half of what a lead can
 _FARTHEST = 0.2  # from the third: what is ahead by more is no surer
 _MUCH_SAID = 1.5  # in three rare words
 _VERY_NEAR = 0.5  # in meaning; models of others call nearly everything near
-# A question that names an identifier is not answered by what does not have it: of questions of ten sets that nothing
-# answers, all that name one are told so, and no right answer is doubted for it.
-OF_MISSING_IDENTIFIER = -3.0
 # The log-odds that one of the others does: what it is worth, the share of the question that its best line has, and how
 # far it is behind the first.
 _OTHER_LEVEL, _OF_WORTH, _OF_COVERAGE, _OF_DELAY = -3.9, 6.7, 1.8, -5.8
@@ -641,7 +638,7 @@ def probability_of_first(
     lead: float,
     distance: float,
     of_named_day: bool,
-    lacks_identifier: bool = False,
+    doubt: float = 0.0,
 ) -> float:
     """How likely the first snippet answers the question.
 
@@ -656,7 +653,7 @@ def probability_of_first(
         + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance))
         + _OF_MEANING * min(_VERY_NEAR, max(0.0, meaning))
         + (_OF_NAMED_DAY if of_named_day else 0.0)
-        + (OF_MISSING_IDENTIFIER if lacks_identifier else 0.0)
+        + doubt
     )
 
 
@@ -706,7 +703,7 @@ def chances_of(
             lead=own_worths[0] - (own_worths[1] if len(own_worths) > 1 else 0.0),
             distance=worth - (worths[2] if len(worths) > 2 else 0.0),
             of_named_day=names_day(query, best.ranked.chunk.day),
-            lacks_identifier=bool(query.exact) and _selection().is_without_identifier(query, weighed),
+            doubt=_doubt_of_first(query, weighed),
         )
         chances.append(first)
     return chances
@@ -745,6 +742,15 @@ def _selection() -> ModuleType:
     from plainmind.search import selection
 
     return selection
+
+
+def _doubt_of_first(query: ParsedQuery, weighed: Sequence[tuple[float, bool, Snippet]]) -> float:
+    """What speaks against the first; most questions name nothing that could be missing."""
+    if not query.exact and not query.named and "'s " not in query.text and "’s " not in query.text:
+        return 0.0
+    from plainmind.search.doubts import doubt_of_first
+
+    return doubt_of_first(query, weighed)
 
 
 def _has_repeats(snippets: Sequence[Snippet]) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from plainmind.base.model import CitedLines, SearchHit
 from plainmind.base.value import replace
-from plainmind.search.engine import OF_MISSING_IDENTIFIER, as_probability
-from plainmind.search.selection import lacks_identifier
+from plainmind.search.doubts import doubt_of
+from plainmind.search.engine import as_probability
+from plainmind.text.terms import query_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,12 +85,9 @@ def let_read(
 
 
 def look_again(
-    hits: Sequence[SearchHit], said: Sequence[float | None], exact: Iterable[str] = ()
+    hits: Sequence[SearchHit], said: Sequence[float | None], question: str = ""
 ) -> list[SearchHit]:
-    """Results in the order that both looks make, with how likely each answers; as they were when nothing was read.
-
-    `exact` are the identifiers of the question, which no model reads letter by letter.
-    """
+    """Results in the order that both looks make, with how likely each answers; as they were when nothing was read."""
     read = [one for one in said if one is not None]
     if not read:
         return list(hits)
@@ -100,7 +98,9 @@ def look_again(
         key=lambda each: -each[0],
     )
     worths = [worth for worth, _, _ in mixed]
-    lacks = lacks_identifier(exact, [f"{hit.snippet} {hit.headings} {hit.path}" for hit in hits])
+    # Identifiers and names, which no model reads letter by letter.
+    texts = [f"{hit.snippet} {hit.headings} {hit.path}" for _, _, hit in mixed]
+    doubt = doubt_of(question, query_terms(question).exact, texts)
     seen: list[SearchHit] = []
     for worth, one, hit in mixed:
         if seen:
@@ -119,7 +119,7 @@ def look_again(
                 + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance))
                 + _OF_FIRST_LOOK * _log_odds(hits[0].score)
                 + _OF_LEAD * min(_LONGEST_LEAD, max(0.0, lead))
-                + (OF_MISSING_IDENTIFIER if lacks else 0.0)
+                + doubt
             )
             seen.append(replace(hit, score=as_probability(odds)))
     return _newer_first(seen)

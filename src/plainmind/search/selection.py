@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 
-from plainmind.base.lazy import DOTALL, IGNORECASE, pattern
+from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.model import (
     Chunk,
     CitedLines,
@@ -680,41 +680,6 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     """The share of words that two texts have in common."""
     union = len(one | other)
     return len(one & other) / union if union else 0.0
-
-
-# --- questions that name an identifier ---
-
-_SIGNS = pattern(r"[\W_]+")
-_CODE = pattern(r"(?=.*\d).*[^\W\d_]|.*_", DOTALL)
-
-
-def lacks_identifier(exact: Iterable[str], texts: Iterable[str]) -> bool:
-    """Whether a question names something like `HW-3001` or `quiet_hours` that none of these has, however spelt."""
-    named = {term: bare for term in exact if _CODE.match(term) and (bare := _SIGNS.sub("", term))}
-    if not named:
-        return False
-    there = [text.lower() for text in texts]
-    # Most are there as they are named: then nothing has to be taken out of any text.
-    missing = [
-        bare for term, bare in named.items() if not any(term in text or bare in text for text in there)
-    ]
-    for text in there:
-        if not missing:
-            break
-        without_signs = _SIGNS.sub("", text)
-        missing = [bare for bare in missing if bare not in without_signs]
-    return bool(missing)
-
-
-def _all_of(weighed: tuple[float, bool, Snippet]) -> str:
-    _, _, snippet = weighed
-    chunk = snippet.best[0].ranked.chunk
-    return f"{snippet.text} {chunk.headed_text} {chunk.path}"
-
-
-def is_without_identifier(query: ParsedQuery, weighed: Sequence[tuple[float, bool, Snippet]]) -> bool:
-    """Whether a question names one that no snippet has, nor the chunk that it is from."""
-    return lacks_identifier(query.exact, map(_all_of, weighed))
 
 
 # --- words like those of the question ---
