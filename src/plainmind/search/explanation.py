@@ -38,7 +38,7 @@ class Explanations:
             "keywords": round(ranked.keywords, 4),
             "neighbours": round(ranked.neighbours, 4),
             "meaning": round(ranked.meaning, 4),
-            "likeWords": round(ranked.likeness, 4),
+            "otherWords": round(ranked.lift, 4),
             "speaker": query.names(speaker_of(read.page.units[unit])),
             "recency": round(recency, 4),
             "namedDay": names_day(query, chunk.day),

@@ -715,37 +715,3 @@ def _all_of(weighed: tuple[float, bool, Snippet]) -> str:
 def is_without_identifier(query: ParsedQuery, weighed: Sequence[tuple[float, bool, Snippet]]) -> bool:
     """Whether a question names one that no snippet has, nor the chunk that it is from."""
     return lacks_identifier(query.exact, map(_all_of, weighed))
-
-
-# --- words like those of the question ---
-
-# How many of the best chunks are compared with it word by word.
-COMPARED_BY_WORD = 16
-# What a chunk whose words are all like those of the question gains over one whose words are not.
-LIKENESS = 0.4
-# Where none is as like it as this, none is like it at all: any two texts are a little.
-LEAST_LIKENESS = 0.3
-# The longer a text, the more it has of everything: so much less counts each time that it is e times as long.
-OF_LENGTH = 0.06
-_SHORTEST = 60  # bytes
-
-
-def add_likeness(
-    ranked: Sequence[RankedChunk], missing: float, likeness: Callable[[Sequence[str]], list[float]]
-) -> None:
-    """Note what words like the question's are worth in the best chunks, around the mean: worths stay comparable.
-
-    It counts by how much is `missing`: from 0, where enough of the question is said, to 1, where nothing of it is.
-    """
-    best = ranked[:COMPARED_BY_WORD]
-    texts = [f"{item.chunk.text} {item.chunk.context} {item.chunk.path}" for item in best]
-    found = likeness(texts)
-    if max(found, default=0.0) < LEAST_LIKENESS:
-        return
-    found = [
-        each - OF_LENGTH * math.log(max(len(text.encode()), _SHORTEST))
-        for each, text in zip(found, texts, strict=True)
-    ]
-    usual = sum(found) / len(found)
-    for item, each in zip(best, found, strict=True):
-        item.likeness = LIKENESS * missing * (each - usual)
