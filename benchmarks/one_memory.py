@@ -96,7 +96,7 @@ def main() -> int:
     parser.add_argument("--out", metavar="DIR", type=Path, help="write there what was shown, a file a row")
     arguments = parser.parse_args()
     ways: list[tuple[str, Corpus | None, list[Path]]] = [
-        (name, seed and Corpus(_CHUNKS, fixed_per_file=_CHUNKS_A_FILE, seed=seed), [])
+        (name, None if seed is None else Corpus(_CHUNKS, fixed_per_file=_CHUNKS_A_FILE, seed=seed), [])
         for name, seed in INVENTED.items()
     ]
     if arguments.beside:

@@ -55,8 +55,7 @@ if TYPE_CHECKING:
 
     from plainmind.embed.protocol import Embedder
     from plainmind.index.protocol import IndexReader, IndexStore
-    from plainmind.search.explanation import Explanations
-    from plainmind.search.selection import Unwanted
+    from plainmind.search.selection import Explanations, Unwanted
     from plainmind.search.snippets import Hides
 
     T = TypeVar("T")
@@ -515,7 +514,7 @@ class SearchEngine:
             add_likeness(ranked, 1.0 - said / SOMETHING_SAID, self._embedder.likeness_to(query.text))
 
     def _explanations(self, query: ParsedQuery, asked: QuestionWords, today: date) -> Explanations:
-        from plainmind.search.explanation import Explanations
+        from plainmind.search.selection import Explanations
 
         return Explanations(query, asked, self._settings.recency, today)
 
