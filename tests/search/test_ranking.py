@@ -91,6 +91,25 @@ def test_what_an_assistant_said_keeps_two_thirds_of_what_it_is_worth():
     assert little.bonus == pytest.approx(-0.1)
 
 
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_nearest_in_meaning_are_among_the_foremost_whatever_their_words(everything):
+    keywords = [*[0.9 - number / 100 for number in range(20)], *[0.0] * 10]
+    meaning = [*[0.1] * 20, *[0.2 + number / 100 for number in range(10)]]
+    order = ranked(
+        [chunk(number) for number in range(30)], keywords, meaning, foremost=12, everything=everything
+    )
+
+    foremost = [item.chunk.ordinal for item in order[:12]]
+    assert foremost == [*range(7), *sorted([7, *range(26, 30)])]
+    assert len(order) == (30 if everything else 12)
+
+
+def test_where_there_are_no_vectors_nothing_is_nearest():
+    order = ranked([chunk(number) for number in range(6)], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.0] * 6)
+
+    assert [item.chunk.ordinal for item in order] == [5, 4]
+
+
 signals = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans(), st.booleans()), max_size=12)
 
 

@@ -25,6 +25,7 @@ from plainmind.base.value import field, replace, value
 from plainmind.embed.protocol import complete
 from plainmind.search.pages import (
     LONGEST_QUESTION,
+    NEAREST,
     AsWritten,
     ParsedQuery,
     QuestionWords,
@@ -54,8 +55,7 @@ if TYPE_CHECKING:
 
     from plainmind.embed.protocol import Embedder
     from plainmind.index.protocol import IndexReader, IndexStore
-    from plainmind.search.explanation import Explanations
-    from plainmind.search.selection import Unwanted
+    from plainmind.search.selection import Explanations, Unwanted
     from plainmind.search.snippets import Hides
 
     T = TypeVar("T")
@@ -87,14 +87,23 @@ def positions_in_question(
     foremost: int,
 ) -> list[int]:
     """The positions of those that can be among the foremost, whatever the bonus of each: no others need be fetched."""
-    of_talk = ASKED_BONUS + ANSWERED_MALUS if "sessions" in where.sources else 0.0
-    swing = day_bonus + of_talk
+    swing = day_bonus + (ASKED_BONUS + ANSWERED_MALUS if "sessions" in where.sources else 0.0)
     own_worths = _worths(keywords, meaning, meaning_weight)
     worths = [own + NAME_WEIGHT * name for own, name in zip(own_worths, named, strict=True)]
-    if len(worths) <= foremost:
-        return list(range(len(worths)))
-    least = sorted(worths, reverse=True)[foremost - 1]
+    worths = _with_nearest(worths, meaning, foremost)
+    least = sorted(worths, reverse=True)[:foremost][-1] if worths else 0.0
     return [position for position, worth in enumerate(worths) if worth + swing >= least]
+
+
+def _with_nearest(worths: list[float], meaning: Sequence[float], foremost: int) -> list[float]:
+    """Let the nearest in meaning be among the foremost: as their last ones at least."""
+    if not worths:
+        return worths
+    near = sorted(meaning, reverse=True)[:NEAREST][-1]
+    enough = sorted(worths, reverse=True)[: max(1, foremost - NEAREST)][-1]
+    return [
+        max(worth, enough) if by >= near > 0 else worth for worth, by in zip(worths, meaning, strict=True)
+    ]
 
 
 def ranked_chunks(
@@ -116,6 +125,7 @@ def ranked_chunks(
         for bonus, name in zip(_bonuses(query, proposed.values(), own_worths, day_bonus), named, strict=True)
     ]
     worths = [own + bonus for own, bonus in zip(own_worths, bonuses, strict=True)]
+    worths = _with_nearest(worths, meaning, foremost)
     most = len(worths) if everything else min(foremost, len(worths))
     least = sorted(worths, reverse=True)[most - 1] if most else 0.0
     ordered = sorted(
@@ -140,9 +150,8 @@ def ranked_chunks(
 
 def _worths(keywords: Sequence[float], meaning: Sequence[float], meaning_weight: float) -> list[float]:
     """What chunks are worth by their words and their meaning."""
-    words_weight = 1.0 - meaning_weight
     return [
-        words_weight * by_word + meaning_weight * by_meaning
+        (1.0 - meaning_weight) * by_word + meaning_weight * by_meaning
         for by_word, by_meaning in zip(keywords, meaning, strict=True)
     ]
 
@@ -328,7 +337,7 @@ class SearchEngine:
             if _has_repeats(snippets):
                 snippets = _selection().each_once(chain(snippets, grown), pool)
         put_wording_first(snippets, query, asked)
-        explanations = self._explanations(query, asked, today) if explain else None
+        explanations = _selection().Explanations(query, asked, settings.recency, today) if explain else None
         hits = self._hits(query, snippets, asked, stake, explanations, today=today, most=wanted)
         floor = settings.min_score if min_score is None else min_score
         if query.is_empty:  # all that was asked for is what it has to be, and it is
@@ -377,8 +386,7 @@ class SearchEngine:
         return None, (*degraded, why)
 
     def _mode(self, vector: Vector | None) -> Mode:
-        own: Mode = "hybrid" if self._settings.use_keywords else "vector"
-        return "keyword" if vector is None else own
+        return "keyword" if vector is None else "hybrid" if self._settings.use_keywords else "vector"
 
     def _rank(
         self,
@@ -418,8 +426,7 @@ class SearchEngine:
         meaning = reader.similarities(vector, ids) if vector is not None else [0.0] * len(ids)
         clock.lap("vectors")
         mix = self._weights_for(with_vectors=vector is not None)
-        foremost = settings.read_closely
-        day_bonus = stake.day_bonus
+        foremost, day_bonus = settings.read_closely, stake.day_bonus
         if not everything:
             kept = positions_in_question(
                 where,
@@ -488,7 +495,6 @@ class SearchEngine:
             age_factor=lambda day: settings.recency.factor(day, today=today, asked_for_recent=recent),
             compare=lambda said: self._compare_words(query, ranked, said) if with_vectors else None,
         )
-
         files: dict[tuple[Source, str], KnownFile] = {}
         for number, item in enumerate(read):
             chunk = item.ranked.chunk
@@ -502,15 +508,10 @@ class SearchEngine:
     def _compare_words(self, query: ParsedQuery, ranked: Sequence[RankedChunk], said: float) -> None:
         """Compare the best chunks with the question word by word, where its own words say too little."""
         # A question that names a day has said what it is about: words like its others lead away from it.
-        says_little = said < SOMETHING_SAID and not query.days
-        likeness = self._embedder.likeness_to(query.text) if says_little else None
-        if likeness is not None:
-            _selection().add_likeness(ranked, 1.0 - said / SOMETHING_SAID, likeness)
+        if said < SOMETHING_SAID and not query.days:
+            from plainmind.search.other_words import add_likeness
 
-    def _explanations(self, query: ParsedQuery, asked: QuestionWords, today: date) -> Explanations:
-        from plainmind.search.explanation import Explanations
-
-        return Explanations(query, asked, self._settings.recency, today)
+            add_likeness(ranked, 1.0 - said / SOMETHING_SAID, self._embedder.likeness_to(query.text))
 
     def _hits(
         self,
@@ -678,8 +679,8 @@ def chances_of(
 ) -> list[float]:
     """How likely each of the first snippets answers; none is surer than the one before it."""
     of_day = stake.day_bonus * stake.share_of_words
-    # Words that are like those of the question tell its subject, and not that it is answered.
-    own_worths = [worth - snippet.best[0].ranked.likeness for worth, _, snippet in weighed]
+    # What is near, or has words like those of the question, has its subject, which is not to say that it answers.
+    own_worths = [worth - snippet.best[0].ranked.lift for worth, _, snippet in weighed]
     # A day that was named says nothing about the words that were: among them it makes no answer.
     worths = [
         worth - (of_day if names_day(query, snippet.best[0].ranked.chunk.day) else 0.0)
@@ -690,8 +691,7 @@ def chances_of(
         best, unit = snippet.best
         own = 0 if best.wording is None else best.wording.own[unit]
         if chances:
-            behind = worths[0] - worth
-            other = probability_of_other(worth=worth, coverage=asked.shares[own], behind=behind)
+            other = probability_of_other(worth=worth, coverage=asked.shares[own], behind=worths[0] - worth)
             chances.append(min(chances[-1], other))
             continue
         others = ~asked.terms_among(query.words_of_days) if query.days else -1
@@ -715,8 +715,7 @@ _FILTER_MARKS = ('"', "“", "„", " -", "tag:", "title:", "path:", "since:", "
 
 def restricted(text: str, where: SearchFilter, today: date) -> tuple[str, SearchFilter]:
     """The words of a question, and the filter with what it restricts itself to."""
-    lowered = text.lower()
-    if not text.startswith("-") and not any(mark in lowered for mark in _FILTER_MARKS):
+    if not text.startswith("-") and not any(map(text.lower().__contains__, _FILTER_MARKS)):
         return text, where
     from plainmind.index.filters import restrict
 

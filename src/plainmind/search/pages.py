@@ -78,6 +78,8 @@ _RARE = 3.0
 DAY_WEIGHT = 2.5
 # What all words are worth together in a line that has them, by `Weights`: days are worth their share of it.
 _OF_WORDS = 0.87
+# So many of the nearest in meaning are read closely whatever their words, and lifted where those say too little.
+NEAREST = 4
 
 
 @value
@@ -325,7 +327,7 @@ def _last_end(ends: re.Pattern[str], text: str, first: int, last: int) -> int | 
 class RankedChunk:
     """A chunk that is worth reading line by line."""
 
-    __slots__ = ("bonus", "chunk", "id", "keywords", "likeness", "meaning", "neighbours", "term_counts")
+    __slots__ = ("bonus", "chunk", "id", "keywords", "lift", "meaning", "neighbours", "term_counts")
 
     def __init__(self, chunk: Chunk, keywords: float, meaning: float, bonus: float, *, id_: int = 0) -> None:
         self.id = id_
@@ -333,7 +335,7 @@ class RankedChunk:
         self.keywords = keywords  # BM25 of its words, headings included
         self.meaning = meaning  # cosine of its vector
         self.bonus = bonus  # for what it is, whatever it says
-        self.likeness = 0.0  # for words that are like those of the question
+        self.lift = 0.0  # for its meaning, where the words of the question say too little
         # BM25 of the better of the chunks before and after, as far as they are foremost.
         self.neighbours = 0.0
         # By term of the question: how often it stands in the chunk and its headings.

@@ -1,4 +1,4 @@
-"""Which snippets are shown: those that a question did not leave out, each answer once, and what holds now."""
+"""Which snippets are shown, and why: what a question did not leave out, each answer once, and what holds now."""
 
 from __future__ import annotations
 
@@ -20,8 +20,18 @@ from plainmind.base.model import (
     timedelta,
 )
 from plainmind.base.value import field, replace, value
-from plainmind.search.pages import ParsedQuery, RankedChunk, is_one_line, places_of, units_of
-from plainmind.search.snippets import Snippet
+from plainmind.search.pages import (
+    ParsedQuery,
+    QuestionWords,
+    RankedChunk,
+    TermSet,
+    is_one_line,
+    names_day,
+    places_of,
+    speaker_of,
+    units_of,
+)
+from plainmind.search.snippets import ReadChunk, Snippet
 from plainmind.text.terms import (
     fold,
     letters_of,
@@ -37,6 +47,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from plainmind.index.protocol import IndexReader
+    from plainmind.search.engine import Recency
     from plainmind.search.pages import Place
     from plainmind.search.snippets import Hides
     from plainmind.text.terms import DayRange
@@ -682,35 +693,53 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / union if union else 0.0
 
 
-# --- words like those of the question ---
-
-# How many of the best chunks are compared with it word by word.
-COMPARED_BY_WORD = 16
-# What a chunk whose words are all like those of the question gains over one whose words are not.
-LIKENESS = 0.4
-# Where none is as like it as this, none is like it at all: any two texts are a little.
-LEAST_LIKENESS = 0.3
-# The longer a text, the more it has of everything: so much less counts each time that it is e times as long.
-OF_LENGTH = 0.06
-_SHORTEST = 60  # bytes
+# --- why a hit is where it is ---
 
 
-def add_likeness(
-    ranked: Sequence[RankedChunk], missing: float, likeness: Callable[[Sequence[str]], list[float]]
-) -> None:
-    """Note what words like the question's are worth in the best chunks, around the mean: worths stay comparable.
+class Explanations:
+    """Explains the hits of one question."""
 
-    It counts by how much is `missing`: from 0, where enough of the question is said, to 1, where nothing of it is.
-    """
-    best = ranked[:COMPARED_BY_WORD]
-    texts = [f"{item.chunk.text} {item.chunk.context} {item.chunk.path}" for item in best]
-    found = likeness(texts)
-    if max(found, default=0.0) < LEAST_LIKENESS:
-        return
-    found = [
-        each - OF_LENGTH * math.log(max(len(text.encode()), _SHORTEST))
-        for each, text in zip(found, texts, strict=True)
+    def __init__(self, query: ParsedQuery, asked: QuestionWords, recency: Recency, today: date) -> None:
+        self._query = query
+        self._asked = asked
+        self._recency = recency
+        self._today = today
+
+    def of(self, read: ReadChunk, unit: int, score: float, *, exact: bool) -> Mapping[str, object]:
+        """What spoke for one unit of a chunk."""
+        query, ranked, wording = self._query, read.ranked, read.wording
+        chunk = ranked.chunk
+        own, beside, passage = (
+            (0, 0, 0.0)
+            if wording is None
+            else (wording.own[unit], terms_beside(wording.own)[unit], wording.passages[unit])
+        )
+        recency = self._recency.factor(chunk.day, today=self._today, asked_for_recent=query.asks_for_recent)
+        return {
+            "score": round(score, 4),
+            "raw": round(read.scores[unit], 4),
+            "coverage": round(self._asked.share_of_words(own), 4),
+            "nearby": round(self._asked.share_of_words(beside), 4),
+            "passage": round(passage, 4),
+            "keywords": round(ranked.keywords, 4),
+            "neighbours": round(ranked.neighbours, 4),
+            "meaning": round(ranked.meaning, 4),
+            "otherWords": round(ranked.lift, 4),
+            "speaker": query.names(speaker_of(read.page.units[unit])),
+            "recency": round(recency, 4),
+            "namedDay": names_day(query, chunk.day),
+            "exactToken": exact,
+            "matched": list(self._asked.names_of(own)),
+            "bestLine": read.places[unit][0],
+        }
+
+
+def terms_beside(own: Sequence[TermSet]) -> list[TermSet]:
+    """For each unit the terms that stand in the two before or the two after it, and not in it."""
+    around = [0, 0, *own, 0, 0]
+    return [
+        (first | second | fourth | fifth) & ~middle
+        for first, second, middle, fourth, fifth in zip(
+            around, around[1:], own, around[3:], around[4:], strict=False
+        )
     ]
-    usual = sum(found) / len(found)
-    for item, each in zip(best, found, strict=True):
-        item.likeness = LIKENESS * missing * (each - usual)

@@ -221,15 +221,11 @@ class ReadChunk:
 
     def weigh(self, weights: Weights, named: frozenset[str], factor: float) -> None:
         """Settle how its units are weighed: by which signals, whom the question names, and what age does to it."""
-        item = self.ranked
-        self._named = named
-        keywords = weights.keywords * item.keywords
-        neighbours = weights.neighbours * item.neighbours
-        meaning = weights.meaning * item.meaning
-        bonus = item.bonus + item.likeness
+        item, self._named = self.ranked, named
+        keywords, neighbours = weights.keywords * item.keywords, weights.neighbours * item.neighbours
+        meaning, bonus = weights.meaning * item.meaning, item.bonus + item.lift
         self._known = keywords, neighbours, meaning, bonus, factor
-        words = self._judge.most_of_page(self.terms, item.term_counts)
-        most = words + keywords + neighbours + meaning + bonus
+        most = self.most_by_words(weights) + meaning + bonus
         self.most = most * factor * ROUNDING
         if named:
             self._without_speaker = self.most
@@ -237,6 +233,12 @@ class ReadChunk:
             self.may_be_less = True
             if self._page is not None:
                 self.look()
+
+    def most_by_words(self, weights: Weights) -> float:
+        """At least what words make any of its units worth."""
+        item = self.ranked
+        words = self._judge.most_of_page(self.terms, item.term_counts)
+        return words + weights.keywords * item.keywords + weights.neighbours * item.neighbours
 
     def look(self) -> None:
         """See in its text who may speak in it."""
@@ -306,12 +308,13 @@ def read_closely(
     chunks = [ReadChunk(item, shelf, judge) for item in ranked]
     compare(said := _most_said(chunks[:foremost], judge))
     weights = weights.leaning(said)
-    factors: dict[str | None, float] = {}
+    if said < ENOUGH_SAID:
+        from plainmind.search.other_words import lift_nearest
+
+        lift_nearest(ranked, lambda at: chunks[at].most_by_words(weights))
+    factors = {day: age_factor(day) for day in {item.chunk.day for item in ranked}}
     for chunk in chunks:
-        day = chunk.ranked.chunk.day
-        if day not in factors:
-            factors[day] = age_factor(day)
-        chunk.weigh(weights, named, factors[day])
+        chunk.weigh(weights, named, factors[chunk.ranked.chunk.day])
     return chunks
 
 
