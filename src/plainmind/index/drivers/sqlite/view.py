@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from plainmind.index.drivers.sqlite.vector_copies import Compared, Int8Copies, VectorBlocks
+    from plainmind.index.vectors import SignArithmetic
 
     Scopes: TypeAlias = frozenset[int]  # by their numbers
     Part: TypeAlias = "tuple[Segment, Scopes | None]"
@@ -340,10 +341,16 @@ class SqliteCache(Cache):
 
         return self.once(key, read, segment.used if scopes is None else _HIDDEN_VECTOR * segment.used)
 
-    def signs(self, db: apsw.Connection, segment: Segment, dims: int) -> bytes:
-        """The signs of a segment's vectors."""
+    def signs(self, db: apsw.Connection, segment: Segment, dims: int, arithmetic: SignArithmetic) -> Any:
+        """The signs of a segment's vectors, as this arithmetic compares them."""
+        width = signs_width(dims)
         key = ("signs", segment.first_id, segment.posted)
-        return self.once(key, lambda: read_signs(db, segment, dims=dims), segment.used * signs_width(dims))
+
+        def read() -> Any:
+            self.kept.sweep([(*key, "rows")])  # nobody asks for them again once they are needed otherwise
+            return arithmetic.prepare_signs(read_signs(db, segment, dims=dims), width)
+
+        return self.once((*key, arithmetic.SIGNS_STAND_IN), read, segment.used * width)
 
     def int8_copies(self, segments: Sequence[Segment], dims: int) -> Int8Copies | None:
         """Copies of all vectors of some segments, once that is the cheaper way to search them."""
@@ -558,11 +565,11 @@ class SqliteView:
         compare: Compare,
     ) -> Mapping[int, float]:
         effort = effort_for(count, limit)
+        arithmetic, dims = sign_arithmetic(count), self.overview.dims
         parts = [
-            SignPart(segment.first_id, self.cache.signs(self.db, segment, self.overview.dims), absences)
+            SignPart(segment.first_id, self.cache.signs(self.db, segment, dims, arithmetic), absences)
             for segment, absences in segments
         ]
-        arithmetic = sign_arithmetic(count)
         ids = arithmetic.nearest_by_signs(query_signs(query), parts, effort.most, effort.pool)
         # Nearest by their signs first, until a whole batch is no better than what there is.
         wanted = max(limit, LEAST_LIMIT)
