@@ -3,8 +3,9 @@
 Signs are a small fraction of the vectors and all that a cold search has to read, but they point only roughly: a
 thousand vectors and more are then read row by row. A process that has read as many rows as there are vectors could
 have had all of them. From then on it has some thousand of them side by side, and compares all of them exactly, in a
-tenth of a millisecond. Of more it compares every vector as it is kept, at one byte a number, with the question
-rounded alike, and the few best exactly. Only those that are kept as float16 are read once more for that.
+tenth of a millisecond. More of them are copied earlier, for what signs have chosen: in their order they are read four
+times as fast. From then on it compares every vector as it is kept, at one byte a number, with the question rounded
+alike, and the few best exactly. Only those that are kept as float16 are read once more for that.
 """
 
 from __future__ import annotations
@@ -171,12 +172,14 @@ class _Copy:
         for start in range(self.copied, segment.used, _ROWS_AT_ONCE):
             end = min(start + _ROWS_AT_ONCE, segment.used)
             found = read(segment.first_id + start, segment.first_id + end)
+            rows = b"".join([kept for _, kept in found])
+            if len(found) == end - start and len(rows) == len(found) * (dims + 1):
+                # Nearly always: none is absent, and each, for none is shorter, is kept at a byte a number.
+                self._take(slice(start, end), rows)
+                continue
             short = {id_ - segment.first_id: kept for id_, kept in found if len(kept) == dims + 1}
             if short:
-                rows = np.frombuffer(b"".join(short.values()), dtype=np.uint8).reshape(-1, dims + 1)
-                positions = list(short)
-                self.numbers[positions] = rows[:, :dims].view(np.int8)
-                self.steps[positions] = np.array(STEPS, dtype=np.float32)[rows[:, dims]]
+                self._take(list(short), b"".join(short.values()))
             if len(short) < len(found):
                 self._round({id_ - segment.first_id: kept for id_, kept in found if len(kept) != dims + 1})
         self.gaps = np.flatnonzero(self.steps[: segment.used] == 0)
@@ -187,6 +190,15 @@ class _Copy:
         import numpy as np
 
         return (self.numbers[positions] * self.steps[positions, None]).astype(np.float16).tobytes()
+
+    def _take(self, positions: slice | list[int], short: bytes) -> None:
+        """Copy vectors that are kept at a byte a number, one after the other."""
+        import numpy as np
+
+        dims = self.numbers.shape[1]
+        rows = np.frombuffer(short, dtype=np.uint8).reshape(-1, dims + 1)
+        self.numbers[positions] = rows[:, :dims].view(np.int8)
+        self.steps[positions] = np.array(STEPS, dtype=np.float32)[rows[:, dims]]
 
     def _round(self, packed: Mapping[int, bytes]) -> None:
         """Copy vectors that are kept as float16, by their positions."""
@@ -224,6 +236,11 @@ class Int8Copies:
         with self._lock:
             for first_id in self._copies.keys() - set(living):
                 del self._copies[first_id]
+
+    def copy(self, read: ReadVectors, segments: Iterable[Segment], dims: int) -> None:
+        """Copy what has come since to some segments."""
+        for segment in segments:
+            self._copy_of(read, segment, dims)
 
     def nearest(
         self,
