@@ -139,7 +139,7 @@ def test_the_copies_of_two_sources_have_one_limit(store, copied, monkeypatch):
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for source in SOURCES:
             put(fresh, "a", *(f"{source} {number}" for number in range(2_000)), source=source)
-    monkeypatch.setattr(rough, "MOST_BYTES", 3_000 * (DIMS + 4))
+    monkeypatch.setattr(rough, "MOST_BYTES", 3_000 * (DIMS + 5))
     stay(store)
     for source in SOURCES * 2:
         where = SearchFilter(sources=frozenset({source}), scopes=EVERY_SCOPE)

@@ -11,6 +11,7 @@ alike, and the few best exactly. Only those that are kept as float16 are read on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from plainmind.base.lazy import Lock
 from plainmind.index.vectors import BYTES_PER_NUMBER, STEPS, Absences, cosines_of, foremost
@@ -33,7 +34,8 @@ MOST_BLOCK_BYTES = 6_000_000  # 11,700 vectors of 256 numbers; of more there are
 _LEAST_ROOM = 256  # vectors that may come before a block is made anew
 
 _ROWS_AT_ONCE = 4_096
-_STEP = 4  # bytes beside the numbers of a vector
+_STEP = 5  # bytes beside the numbers of a vector
+_BYTES = 256
 _LEAST = -1e9  # below any cosine, however rough
 _COLUMNS = 8  # times the wanted ones: so many that two of the wanted are seldom in the same one
 
@@ -161,6 +163,7 @@ class _Copy:
         self.copied = 0  # positions below are there
         self.numbers = np.zeros((capacity, dims), dtype=np.int8)
         self.steps = np.zeros(capacity, dtype=np.float32)  # what a unit of `numbers` is worth; 0: no vector
+        self._codes = np.zeros(capacity, dtype=np.uint8)  # which of the steps that is
         self.gaps = np.empty(0, dtype=np.int64)  # the positions that were copied and had no vector
         self.rough: set[int] = set()  # those whose vectors are kept as float16 and are only about these
 
@@ -185,11 +188,13 @@ class _Copy:
         self.gaps = np.flatnonzero(self.steps[: segment.used] == 0)
         self.copied = segment.used
 
-    def exact(self, positions: Sequence[int]) -> bytes:
+    def exact(self, positions: Array) -> bytes:
         """The packed vectors of some positions, none of which is a gap or rough."""
         import numpy as np
 
-        return (self.numbers[positions] * self.steps[positions, None]).astype(np.float16).tobytes()
+        codes = self._codes.take(positions).astype(np.intp)
+        numbers = self.numbers.take(positions, axis=0).view(np.uint8)
+        return _float16_of_steps().take(_BYTES * codes[:, None] + numbers).tobytes()
 
     def _take(self, positions: slice | list[int], short: bytes) -> None:
         """Copy vectors that are kept at a byte a number, one after the other."""
@@ -198,6 +203,7 @@ class _Copy:
         dims = self.numbers.shape[1]
         rows = np.frombuffer(short, dtype=np.uint8).reshape(-1, dims + 1)
         self.numbers[positions] = rows[:, :dims].view(np.int8)
+        self._codes[positions] = rows[:, dims]
         self.steps[positions] = np.array(STEPS, dtype=np.float32)[rows[:, dims]]
 
     def _round(self, packed: Mapping[int, bytes]) -> None:
@@ -279,10 +285,16 @@ class Int8Copies:
         copy = self._copies.get(segment.first_id)
         if copy is None:
             return [], b""
-        first, rough = segment.first_id, copy.rough
-        steps = copy.steps[[id_ - first for id_ in ids]].tolist()
-        here = [id_ for id_, step in zip(ids, steps, strict=True) if step and id_ - first not in rough]
-        return here, copy.exact([id_ - first for id_ in here]) if here else b""
+        import numpy as np
+
+        first, rough, here = segment.first_id, copy.rough, list(ids)
+        positions = np.array(here, dtype=np.int64) - first
+        steps = copy.steps.take(positions)
+        if rough or not steps.all():
+            known = zip(ids, steps.tolist(), strict=True)
+            here = [id_ for id_, step in known if step and id_ - first not in rough]
+            positions = np.array(here, dtype=np.int64) - first
+        return here, copy.exact(positions)
 
     def _copy_of(self, read: ReadVectors, segment: Segment, dims: int) -> _Copy:
         with self._lock:
@@ -293,6 +305,15 @@ class Int8Copies:
             if copy.copied < segment.used:
                 copy.copy(read, segment)
             return copy
+
+
+@lru_cache(maxsize=1)
+def _float16_of_steps() -> Array:
+    """For each step so many of it as a byte says, as float16; numpy takes twice as long to make one of a float32."""
+    import numpy as np
+
+    numbers = np.arange(_BYTES, dtype=np.uint8).view(np.int8)
+    return (numbers * np.array(STEPS, dtype=np.float32)[:, None]).astype(np.float16).ravel()
 
 
 def _reached(cosines: Array, wanted: int) -> float:
