@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support.index_contents import EVERYWHERE, fingerprint, found_texts, near_texts, put, vector
 
 from plainmind.base.value import replace
+from plainmind.index import arithmetic_numpy, vectors
 from plainmind.index import reader as reader_module
 from plainmind.index.drivers.sqlite import SqliteStore, vector_copies, view
 from plainmind.index.protocol import keyword_candidates, vector_candidates
@@ -98,6 +99,20 @@ def test_no_word_is_taken_for_another_thing_that_is_kept(store, word):
     for _ in range(2):
         near_texts(store, "friends")
         assert found_texts(store, "friends") == found_texts(store, word) == [f"{word} friends"]
+
+
+def test_signs_are_kept_only_as_they_are_compared_now(store, monkeypatch):
+    monkeypatch.setattr(view, "EXACT_UP_TO", 10)  # so that signs choose
+    for room in ("MOST_BLOCK_BYTES", "MOST_BYTES"):
+        monkeypatch.setattr(vector_copies, room, 0)
+    stand_in = []
+    for arithmetic in (vectors, arithmetic_numpy):
+        monkeypatch.setattr(view, "sign_arithmetic", lambda _, chosen=arithmetic: chosen)
+        with store.reading() as reader:
+            assert vector_candidates(reader, vector("note 7 part 1"), where=EVERYWHERE, limit=3)
+            keys = reader._cache.kept.keys()
+        stand_in.append([key[-1] for key in keys if not isinstance(key, int) and key[0] == "signs"])
+    assert stand_in == [["rows"], ["columns"]]
 
 
 def test_touching_a_file_makes_only_the_files_be_read_again(store):

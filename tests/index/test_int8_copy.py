@@ -24,7 +24,7 @@ from tests.support.plain_store import PlainStore
 
 from plainmind.base.model import EVERY_SCOPE, SearchFilter
 from plainmind.base.value import replace
-from plainmind.index.drivers.sqlite import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore, view
 from plainmind.index.drivers.sqlite import vector_copies as rough
 from plainmind.index.protocol import vector_candidates
 
@@ -79,13 +79,30 @@ def stay(store):
     near_texts(store, "gateway")
 
 
-def test_they_are_made_once_as_many_vectors_were_read_as_there_are(store, copied):
+def test_they_are_made_once_a_quarter_as_many_vectors_were_needed_as_there_are(store, copied):
     fill(store)
+    with store.reading() as reader:
+        reader._cache.compared(374)
     near_texts(store, "gateway printer")
     assert not copied
-    for _ in range(10):
-        near_texts(store, "gateway printer")
+    near_texts(store, "gateway printer")
     assert sum(count for _, count in copied) == 1_500
+
+
+def test_what_signs_have_chosen_is_compared_with_copies_before_these_choose(tmp_path, copied, monkeypatch):
+    texts, vectors = _scattered(256)
+    asked = array("f", vectors[texts[40]])
+    opened = SqliteStore(str(tmp_path / "index"))
+    with opened.rebuild(fingerprint(256), reason="none yet") as building:
+        _put_vectors(building, texts, vectors)
+    monkeypatch.setattr(view, "COPIED_AT_ONCE", 0)
+    by_signs = _nearest(opened, asked)
+    assert not copied
+    monkeypatch.setattr(view, "COPIED_AT_ONCE", 10_000)
+    monkeypatch.setattr(rough.Int8Copies, "nearest", None)
+    assert _nearest(opened, asked) == by_signs
+    assert copied
+    opened.close()
 
 
 def test_they_find_what_comparing_all_vectors_finds(store, copied):
@@ -122,7 +139,7 @@ def test_the_copies_of_two_sources_have_one_limit(store, copied, monkeypatch):
     with store.rebuild(fingerprint(), reason="a test") as fresh:
         for source in SOURCES:
             put(fresh, "a", *(f"{source} {number}" for number in range(2_000)), source=source)
-    monkeypatch.setattr(rough, "MOST_BYTES", 3_000 * (DIMS + 4))
+    monkeypatch.setattr(rough, "MOST_BYTES", 3_000 * (DIMS + 5))
     stay(store)
     for source in SOURCES * 2:
         where = SearchFilter(sources=frozenset({source}), scopes=EVERY_SCOPE)
@@ -226,7 +243,7 @@ def test_a_process_that_has_not_imported_numpy_is_not_made_to(tmp_path):
     program = f"""
 import sys
 from tests.support.index_contents import *
-from plainmind.index.drivers.sqlite import SqliteStore
+from plainmind.index.drivers.sqlite import SqliteStore, view
 store = SqliteStore({str(tmp_path / "index")!r})
 with store.rebuild(fingerprint(), reason="none yet"): pass
 put(store, "memory/a.md", *(f"gateway {{number}}" for number in range(20)))
@@ -274,6 +291,10 @@ def _put_vectors(store, texts, vectors):
 
 
 def _near(store, numbers):
+    return {text for text, _ in _nearest(store, array("f", numbers))}
+
+
+def _nearest(store, numbers):
     with store.reading() as reader:
-        candidates = vector_candidates(reader, array("f", numbers), where=EVERYWHERE, limit=24)
-    return {candidate.chunk.text for candidate in candidates}
+        candidates = vector_candidates(reader, numbers, where=EVERYWHERE, limit=24)
+    return [(candidate.chunk.text, candidate.score) for candidate in candidates]

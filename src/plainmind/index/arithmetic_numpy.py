@@ -9,7 +9,7 @@ import numpy as np
 
 from plainmind.index import bm25
 from plainmind.index.bm25 import Postings, WordPart, still_to_come
-from plainmind.index.vectors import Absences, SignPart, sign_distances
+from plainmind.index.vectors import SignPart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _POSITION_BITS = 16
 _DEARER = 8  # how much more it takes to look for one position in postings than to add one of them
 _ENOUGH_SLACK = 1e-12  # scores are sums of a few numbers below 1: rounding moves them less than this
 _COLUMNS = 64
+SIGNS_STAND_IN = "columns"
+_COLUMN_BYTES = 8
 _ABSENT = 0xFFFF
 
 
@@ -232,19 +234,30 @@ def _at_least_reached(scores: Array, limit: int) -> float:
     return float(np.partition(best_of_columns, -limit)[-limit])
 
 
+def prepare_signs(signs: bytes, width: int) -> Array:
+    """Signs in columns: the first 64 bits of all vectors, then the next. A row is a column.
+
+    Row by row a million wait for memory, 16 ns each; column by column they take 6.
+    """
+    rows = np.frombuffer(signs, dtype=np.uint8).reshape(-1, width)
+    return _in_columns(rows)
+
+
 def nearest_by_signs(query: Sequence[bytes], parts: Sequence[SignPart], wanted: int, pool: int) -> list[int]:
     """The ids of `wanted` vectors whose signs are nearest, nearest first."""
+    asked = _in_columns(np.frombuffer(b"".join(query), dtype=np.uint8).reshape(len(query), -1)).T
     holes = _holes(parts)
     near = None
-    looked_at = parts
-    if sum(map(len, parts)) - len(holes) > pool:
-        near = _least(_distances(query[:1], parts)[0], holes, pool)
+    looked_at: list[Array] = [part.signs for part in parts]
+    first = _distances(asked[0], looked_at)
+    if len(first) - len(holes) > pool:
+        near = _least(first, holes, pool)
         holes = holes[:0]
-        looked_at = [SignPart(0, _signs_at(near, parts, len(query[0])), Absences(b""))]
-    first, *others = _distances(query, looked_at)
-    totals = first * len(query)
-    for other in others:
-        totals += other
+        first = first[near]
+        looked_at = [_signs_at(near, parts)]
+    totals = first * np.uint16(len(query))
+    for other in asked[1:]:
+        totals += _distances(other, looked_at)
     chosen = _least(totals, holes, wanted)
     chosen = chosen[np.argsort(totals[chosen], kind="stable")]
     return _ids_at(chosen if near is None else near[chosen], parts)
@@ -268,21 +281,34 @@ def _ids_at(positions: Array, parts: Sequence[SignPart]) -> list[int]:
     return found
 
 
-def _distances(query: Sequence[bytes], parts: Sequence[SignPart]) -> list[Array]:
-    """For each signs of the query its distances to the vectors of all parts."""
-    rows = [[_uint16(row) for row in sign_distances(query, part.signs)] for part in parts]
-    return rows[0] if len(rows) == 1 else [np.concatenate(row) for row in zip(*rows, strict=True)]
+def _in_columns(rows: Array) -> Array:
+    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % _COLUMN_BYTES)))
+    return np.ascontiguousarray(padded.view(np.uint64).T)
 
 
-def _signs_at(positions: Array, parts: Sequence[SignPart], width: int) -> bytes:
-    """The signs at ascending positions of all parts together."""
-    rows, start = [], 0
+def _distances(query: Array, parts: Sequence[Array]) -> Array:
+    """The distances of signs to the vectors of all parts, which are in columns."""
+    found = np.zeros(sum([part.shape[1] for part in parts]), dtype=np.uint16)
+    start = 0
+    for part in parts:
+        end = start + part.shape[1]
+        own, differing = found[start:end], np.empty(part.shape[1], dtype=np.uint64)
+        for column, asked in zip(part, query, strict=True):
+            np.bitwise_xor(column, asked, out=differing)
+            own += np.bitwise_count(differing)
+        start = end
+    return found
+
+
+def _signs_at(positions: Array, parts: Sequence[SignPart]) -> Array:
+    """The signs at ascending positions of all parts together, in columns."""
+    columns, start = [], 0
     for part in parts:
         end = start + len(part)
         own = positions[slice(*np.searchsorted(positions, (start, end)))] - start
-        rows.append(np.frombuffer(part.signs, dtype=f"V{width}").take(own).tobytes())
+        columns.append(part.signs.take(own, axis=1))
         start = end
-    return b"".join(rows)
+    return np.concatenate(columns, axis=1)
 
 
 def _least(numbers: Array, holes: Array, wanted: int) -> Array:

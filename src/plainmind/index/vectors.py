@@ -292,6 +292,8 @@ _STEP = 0.586  # a query's numbers are weighed in four levels: the even steps th
 LEVELS = 4
 _LONG, _LEVELS_OF_LONG = 4_096, 2  # more numbers than this, and four levels make distances of 2^16 and more
 
+SIGNS_STAND_IN = "rows"
+
 _HIGH_BYTE = 1 if sys.byteorder == "little" else 0
 
 
@@ -392,11 +394,11 @@ class Absences:
 
 
 class SignPart:
-    """The signs of a segment's vectors."""
+    """The signs of a segment's vectors, as the arithmetic has prepared them that compares them."""
 
     __slots__ = ("absences", "first_id", "signs")
 
-    def __init__(self, first_id: int, signs: bytes, absences: Absences) -> None:
+    def __init__(self, first_id: int, signs: Any, absences: Absences) -> None:
         self.first_id = first_id
         self.signs = signs
         self.absences = absences
@@ -407,6 +409,11 @@ class SignPart:
 
 class SignArithmetic(Protocol):
     """What this module and `arithmetic_numpy.py` do with signs; they agree to the last bit."""
+
+    SIGNS_STAND_IN: str
+
+    def prepare_signs(self, signs: bytes, width: int) -> Any:
+        """The signs of a segment in the order in which they are compared, `width` bytes a vector."""
 
     def nearest_by_signs(
         self, query: Sequence[bytes], parts: Sequence[SignPart], wanted: int, pool: int
@@ -439,6 +446,11 @@ def is_numpy_due(nanoseconds: int) -> bool:
         return True
     _spent += nanoseconds
     return _spent >= _IMPORTING
+
+
+def prepare_signs(signs: bytes, width: int) -> bytes:  # noqa: ARG001 (as it is for numpy)
+    """They are compared row by row, as they are."""
+    return signs
 
 
 def nearest_by_signs(query: Sequence[bytes], parts: Sequence[SignPart], wanted: int, pool: int) -> list[int]:

@@ -3,13 +3,15 @@
 Signs are a small fraction of the vectors and all that a cold search has to read, but they point only roughly: a
 thousand vectors and more are then read row by row. A process that has read as many rows as there are vectors could
 have had all of them. From then on it has some thousand of them side by side, and compares all of them exactly, in a
-tenth of a millisecond. Of more it compares every vector as it is kept, at one byte a number, with the question
-rounded alike, and the few best exactly. Only those that are kept as float16 are read once more for that.
+tenth of a millisecond. More of them are copied earlier, for what signs have chosen: in their order they are read four
+times as fast. From then on it compares every vector as it is kept, at one byte a number, with the question rounded
+alike, and the few best exactly. Only those that are kept as float16 are read once more for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from plainmind.base.lazy import Lock
 from plainmind.index.vectors import BYTES_PER_NUMBER, STEPS, Absences, cosines_of, foremost
@@ -32,7 +34,8 @@ MOST_BLOCK_BYTES = 6_000_000  # 11,700 vectors of 256 numbers; of more there are
 _LEAST_ROOM = 256  # vectors that may come before a block is made anew
 
 _ROWS_AT_ONCE = 4_096
-_STEP = 4  # bytes beside the numbers of a vector
+_STEP = 5  # bytes beside the numbers of a vector
+_BYTES = 256
 _LEAST = -1e9  # below any cosine, however rough
 _COLUMNS = 8  # times the wanted ones: so many that two of the wanted are seldom in the same one
 
@@ -160,6 +163,7 @@ class _Copy:
         self.copied = 0  # positions below are there
         self.numbers = np.zeros((capacity, dims), dtype=np.int8)
         self.steps = np.zeros(capacity, dtype=np.float32)  # what a unit of `numbers` is worth; 0: no vector
+        self._codes = np.zeros(capacity, dtype=np.uint8)  # which of the steps that is
         self.gaps = np.empty(0, dtype=np.int64)  # the positions that were copied and had no vector
         self.rough: set[int] = set()  # those whose vectors are kept as float16 and are only about these
 
@@ -171,22 +175,36 @@ class _Copy:
         for start in range(self.copied, segment.used, _ROWS_AT_ONCE):
             end = min(start + _ROWS_AT_ONCE, segment.used)
             found = read(segment.first_id + start, segment.first_id + end)
+            rows = b"".join([kept for _, kept in found])
+            if len(found) == end - start and len(rows) == len(found) * (dims + 1):
+                # Nearly always: none is absent, and each, for none is shorter, is kept at a byte a number.
+                self._take(slice(start, end), rows)
+                continue
             short = {id_ - segment.first_id: kept for id_, kept in found if len(kept) == dims + 1}
             if short:
-                rows = np.frombuffer(b"".join(short.values()), dtype=np.uint8).reshape(-1, dims + 1)
-                positions = list(short)
-                self.numbers[positions] = rows[:, :dims].view(np.int8)
-                self.steps[positions] = np.array(STEPS, dtype=np.float32)[rows[:, dims]]
+                self._take(list(short), b"".join(short.values()))
             if len(short) < len(found):
                 self._round({id_ - segment.first_id: kept for id_, kept in found if len(kept) != dims + 1})
         self.gaps = np.flatnonzero(self.steps[: segment.used] == 0)
         self.copied = segment.used
 
-    def exact(self, positions: Sequence[int]) -> bytes:
+    def exact(self, positions: Array) -> bytes:
         """The packed vectors of some positions, none of which is a gap or rough."""
         import numpy as np
 
-        return (self.numbers[positions] * self.steps[positions, None]).astype(np.float16).tobytes()
+        codes = self._codes.take(positions).astype(np.intp)
+        numbers = self.numbers.take(positions, axis=0).view(np.uint8)
+        return _float16_of_steps().take(_BYTES * codes[:, None] + numbers).tobytes()
+
+    def _take(self, positions: slice | list[int], short: bytes) -> None:
+        """Copy vectors that are kept at a byte a number, one after the other."""
+        import numpy as np
+
+        dims = self.numbers.shape[1]
+        rows = np.frombuffer(short, dtype=np.uint8).reshape(-1, dims + 1)
+        self.numbers[positions] = rows[:, :dims].view(np.int8)
+        self._codes[positions] = rows[:, dims]
+        self.steps[positions] = np.array(STEPS, dtype=np.float32)[rows[:, dims]]
 
     def _round(self, packed: Mapping[int, bytes]) -> None:
         """Copy vectors that are kept as float16, by their positions."""
@@ -225,6 +243,11 @@ class Int8Copies:
             for first_id in self._copies.keys() - set(living):
                 del self._copies[first_id]
 
+    def copy(self, read: ReadVectors, segments: Iterable[Segment], dims: int) -> None:
+        """Copy what has come since to some segments."""
+        for segment in segments:
+            self._copy_of(read, segment, dims)
+
     def nearest(
         self,
         read: ReadVectors,
@@ -262,10 +285,16 @@ class Int8Copies:
         copy = self._copies.get(segment.first_id)
         if copy is None:
             return [], b""
-        first, rough = segment.first_id, copy.rough
-        steps = copy.steps[[id_ - first for id_ in ids]].tolist()
-        here = [id_ for id_, step in zip(ids, steps, strict=True) if step and id_ - first not in rough]
-        return here, copy.exact([id_ - first for id_ in here]) if here else b""
+        import numpy as np
+
+        first, rough, here = segment.first_id, copy.rough, list(ids)
+        positions = np.array(here, dtype=np.int64) - first
+        steps = copy.steps.take(positions)
+        if rough or not steps.all():
+            known = zip(ids, steps.tolist(), strict=True)
+            here = [id_ for id_, step in known if step and id_ - first not in rough]
+            positions = np.array(here, dtype=np.int64) - first
+        return here, copy.exact(positions)
 
     def _copy_of(self, read: ReadVectors, segment: Segment, dims: int) -> _Copy:
         with self._lock:
@@ -276,6 +305,15 @@ class Int8Copies:
             if copy.copied < segment.used:
                 copy.copy(read, segment)
             return copy
+
+
+@lru_cache(maxsize=1)
+def _float16_of_steps() -> Array:
+    """For each step so many of it as a byte says, as float16; numpy takes twice as long to make one of a float32."""
+    import numpy as np
+
+    numbers = np.arange(_BYTES, dtype=np.uint8).view(np.int8)
+    return (numbers * np.array(STEPS, dtype=np.float32)[:, None]).astype(np.float16).ravel()
 
 
 def _reached(cosines: Array, wanted: int) -> float:

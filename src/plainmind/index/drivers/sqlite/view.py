@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from plainmind.index.drivers.sqlite.vector_copies import Compared, Int8Copies, VectorBlocks
+    from plainmind.index.vectors import SignArithmetic
 
     Scopes: TypeAlias = frozenset[int]  # by their numbers
     Part: TypeAlias = "tuple[Segment, Scopes | None]"
@@ -163,6 +164,8 @@ BESIDE_INT8_COPIES = 14_000_000
 MOST_BYTES = 104_000_000
 # A byte a number moves a cosine by less than 0.002: so many times the wanted ones are compared exactly.
 INT8_EFFORT = 2
+# So many vectors are copied, all in their order, in the time in which one is read that was asked for.
+COPIED_AT_ONCE = 4
 MOST = 65_536  # chunks of a segment: positions are uint16
 _CHUNK_OVERHEAD = 500
 _BYTES_PER_ID = 40
@@ -282,7 +285,7 @@ class SqliteCache(Cache):
         self._copies: Int8Copies | None = None
         self._blocks: VectorBlocks | None = None
         self._most_bytes = BESIDE_SIGNS
-        self._compared = 0  # how many vectors were read one by one so far
+        self._compared = 0  # how many vectors single questions have needed so far
 
     def overview(self, db: apsw.Connection) -> Overview:
         """What the index holds, in numbers, as the view of this connection sees it."""
@@ -340,15 +343,22 @@ class SqliteCache(Cache):
 
         return self.once(key, read, segment.used if scopes is None else _HIDDEN_VECTOR * segment.used)
 
-    def signs(self, db: apsw.Connection, segment: Segment, dims: int) -> bytes:
-        """The signs of a segment's vectors."""
+    def signs(self, db: apsw.Connection, segment: Segment, dims: int, arithmetic: SignArithmetic) -> Any:
+        """The signs of a segment's vectors, as this arithmetic compares them."""
+        width = signs_width(dims)
         key = ("signs", segment.first_id, segment.posted)
-        return self.once(key, lambda: read_signs(db, segment, dims=dims), segment.used * signs_width(dims))
+
+        def read() -> Any:
+            self.kept.sweep([(*key, "rows")])  # nobody asks for them again once they are needed otherwise
+            return arithmetic.prepare_signs(read_signs(db, segment, dims=dims), width)
+
+        return self.once((*key, arithmetic.SIGNS_STAND_IN), read, segment.used * width)
 
     def int8_copies(self, segments: Sequence[Segment], dims: int) -> Int8Copies | None:
-        """Copies of all vectors of some segments, once that is the cheaper way to search them."""
+        """Copies of all vectors of some segments, once that is the cheaper way to read them."""
+        used = sum(each.used for each in segments)
         # A process that has had no need of numpy yet may be about to end.
-        if "numpy" not in sys.modules or not 0 < sum(each.used for each in segments) <= self._compared:
+        if "numpy" not in sys.modules or not 0 < used <= COPIED_AT_ONCE * self._compared:
             return None
         from plainmind.index.drivers.sqlite.vector_copies import Int8Copies
 
@@ -356,14 +366,19 @@ class SqliteCache(Cache):
             self._copies = Int8Copies()
         if not self._copies.fit(segments, dims):
             return None
-        # They take the room of the signs, which are not read any more, and of vectors read one by one.
-        room = BESIDE_SIGNS - self._copies.bytes_with(segments, dims)
-        self.kept.most_bytes = max(BESIDE_INT8_COPIES, room)
+        # They take the room of vectors read one by one, and of the signs, once these are not read any more.
+        room = max(BESIDE_INT8_COPIES, BESIDE_SIGNS - self._copies.bytes_with(segments, dims))
+        signs = 0 if self.has_read_all(segments) else used * signs_width(dims)
+        self.kept.most_bytes = room + signs
         return self._copies
+
+    def has_read_all(self, segments: Sequence[Segment]) -> bool:
+        """Whether as many vectors were read for single questions as there are in some segments."""
+        return 0 < sum(each.used for each in segments) <= self._compared
 
     def vector_blocks(self, segments: Sequence[Segment], dims: int) -> VectorBlocks | None:
         """All vectors of some segments side by side, once as many were read one by one."""
-        if not 0 < sum(each.used for each in segments) <= self._compared:
+        if not self.has_read_all(segments):
             return None
         if self._blocks is None:
             from plainmind.index.drivers.sqlite.vector_copies import VectorBlocks
@@ -386,7 +401,7 @@ class SqliteCache(Cache):
         return ([], b"") if self._copies is None else self._copies.exact(segment, ids)
 
     def compared(self, count: int) -> None:
-        """Note that a search had to read so many vectors."""
+        """Note that a search has needed so many vectors."""
         self._compared += count
 
 
@@ -477,6 +492,8 @@ class SqliteView:
             return compare([id_ for segment, own in with_absences for id_ in own.present(segment.first_id)])
         copies = self.cache.int8_copies([segment for segment, _ in parts], self.overview.dims)
         if copies is not None:
+            copies.copy(self._read_kept, [segment for segment, _ in parts], self.overview.dims)
+        if copies is not None and self.cache.has_read_all([segment for segment, _ in parts]):
             ids = copies.nearest(self._read_kept, query, with_absences, INT8_EFFORT * limit)
             # The others will be asked for too: together they take as long as one of the two.
             cosines = compare(list(dict.fromkeys([*ids, *besides])))
@@ -558,11 +575,11 @@ class SqliteView:
         compare: Compare,
     ) -> Mapping[int, float]:
         effort = effort_for(count, limit)
+        arithmetic, dims = sign_arithmetic(count), self.overview.dims
         parts = [
-            SignPart(segment.first_id, self.cache.signs(self.db, segment, self.overview.dims), absences)
+            SignPart(segment.first_id, self.cache.signs(self.db, segment, dims, arithmetic), absences)
             for segment, absences in segments
         ]
-        arithmetic = sign_arithmetic(count)
         ids = arithmetic.nearest_by_signs(query_signs(query), parts, effort.most, effort.pool)
         # Nearest by their signs first, until a whole batch is no better than what there is.
         wanted = max(limit, LEAST_LIMIT)
