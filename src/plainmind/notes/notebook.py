@@ -86,6 +86,7 @@ class Undone:
     operation: str  # `append` for a note, else what had changed the file: `edit`, `restore`, …
     text: str = ""  # of a note
     others: tuple[str, ...] = ()  # files that were changed as one with it
+    remarks: tuple[str, ...] = ()  # which later notes were gone already
 
 
 @value
@@ -386,36 +387,56 @@ class Notebook:
         )
 
     def undo(self) -> Undone:
-        """Take back the latest change that was made through here. Raises NotFound, or ConflictError when it cannot."""
+        """Take back the latest change that was made through here. Raises NotFound, or ConflictError when it cannot.
+
+        A note that somebody else removed counts as taken back, and the change before it is the latest.
+        """
         with self._erasures.hold_off():
             self.recover()
-            changes = self._history.latest_changes()
-            if not changes:
-                raise NotFound("there is nothing to undo", hint="`plainmind history` lists what was changed")
-            change = changes[0]
-            if change.operation == APPEND:
-                return self._take_back_note(change)
-            if change.operation == "forget":
-                raise PlainmindError(
-                    f"the latest change has forgotten lines of `{change.path}` for good",
-                    hint="nothing can bring them back; `plainmind restore` undoes an earlier change",
-                )
-            self._change_sets.take_back(changes, [self._target(each.path) for each in changes])
-            return Undone(
-                change.path,
-                change.operation.partition(" ")[0],
-                others=tuple(each.path for each in changes[1:]),
-            )
+            gone: list[str] = []
+            while True:
+                changes = self._history.latest_changes()
+                try:
+                    undone = self._take_back(changes)
+                except PlainmindError as error:
+                    if gone:
+                        raise type(error)("; ".join((str(error), *gone)), hint=error.hint) from error
+                    raise
+                if undone is not None:
+                    return Undone(undone.path, undone.operation, undone.text, undone.others, tuple(gone))
+                gone.append(f"a later note was gone from `{changes[0].path}` already")
 
-    def _take_back_note(self, change: Version) -> Undone:
-        _, data = self.read_bytes(change.path)
+    def _take_back(self, changes: Sequence[Version]) -> Undone | None:
+        """Take back what was changed as one; None for a note that was gone, of which the journal knows now."""
+        if not changes:
+            raise NotFound("there is nothing to undo", hint="`plainmind history` lists what was changed")
+        change = changes[0]
+        if change.operation == APPEND:
+            return self._take_back_note(change)
+        if change.operation == "forget":
+            raise PlainmindError(
+                f"the latest change has forgotten lines of `{change.path}` for good",
+                hint="nothing can bring them back; `plainmind restore` undoes an earlier change",
+            )
+        self._change_sets.take_back(changes, [self._target(each.path) for each in changes])
+        return Undone(
+            change.path,
+            change.operation.partition(" ")[0],
+            others=tuple(each.path for each in changes[1:]),
+        )
+
+    def _take_back_note(self, change: Version) -> Undone | None:
+        reason, data = f"{UNDO} {change.id}", b""
+        try:
+            _, data = self.read_bytes(change.path)
+        except NotFound:
+            if not self._workspace.discover().files:  # its disk may not be mounted
+                raise
         found = find_note(split_lines(decode(data)), change.id)
         if found is None:
-            raise NotFound(
-                f"the latest note is not in `{change.path}` any more",
-                hint=f"`plainmind history {shell_word(change.path)}` tells what became of it",
-            )
-        reason = f"{UNDO} {change.id}"
+            now = sha256_bytes(data)
+            self._history.record(change.path, operation=reason, new_hash=now, length=len(data), previous=now)
+            return None
         self.remove_lines(change.path, [found], base_hash=sha256_bytes(data), reason=reason)
         return Undone(change.path, change.operation, change.text or "")
 

@@ -502,7 +502,7 @@ def undo(call: Call) -> Reply:
     """Take back the latest change."""
     call.require_owner("the history is its owner's")
     undone = call.memory.undo()
-    return Reply(shapes.Undone(undone.path, undone.operation, undone.text, undone.others))
+    return Reply(shapes.Undone(undone.path, undone.operation, undone.text, undone.others, undone.remarks))
 
 
 # --- forgetting ---
