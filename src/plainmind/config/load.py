@@ -11,7 +11,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.value import field, record, replace, value
 from plainmind.config.kinds import SHOWS, ExtraPath, Text, Unfit
 from plainmind.config.settings import GUEST_SECTIONS, ChunkingSettings, Settings, build
-from plainmind.files.safe_open import real_path
+from plainmind.files.safe_open import expand_user, real_path, user_home_or_root
 from plainmind.notes.discovery import holds_markdown
 
 TYPE_CHECKING = False
@@ -92,7 +92,7 @@ def resolve_workspace(
     if configured:
         return ResolvedWorkspace(absolute(configured, home, environ), configured_by or Origin("user"))
     own = os.path.join(home, "workspace")
-    found = _found_around(cwd, user_home(environ), has_own=_is_begun(own)) if looks_around else None
+    found = _found_around(cwd, user_home_or_root(environ), has_own=_is_begun(own)) if looks_around else None
     return found or ResolvedWorkspace(own, Origin("default"))
 
 
@@ -129,13 +129,8 @@ def index_folder(template: str, *, home: str, agent_id: str, environ: Mapping[st
 def absolute(path: str, base: str, environ: Mapping[str, str]) -> str:
     """Make a path absolute: `~` is the user's home, relative ones start at `base`."""
     if path == "~" or path.startswith("~/"):
-        path = user_home(environ) + path[1:]
+        path = expand_user(path, environ)
     return os.path.normpath(os.path.join(base, path))
-
-
-def user_home(environ: Mapping[str, str]) -> str:
-    """Find the user's home folder in this environment."""
-    return os.path.normpath(environ.get("HOME") or os.path.expanduser("~"))
 
 
 def _upwards(folder: str, last: str) -> Iterator[str]:

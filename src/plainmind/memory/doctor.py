@@ -12,7 +12,8 @@ from plainmind.base.errors import PlainmindError, shell_word
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, split_lines
 from plainmind.base.value import value
-from plainmind.config.load import home_folder, user_home
+from plainmind.config.load import home_folder
+from plainmind.files.safe_open import user_home_or_root
 from plainmind.files.system import hold_lock, try_lock
 from plainmind.notes.discovery import CONFLICT_COPY, markdown_in
 from plainmind.notes.source import NO_TEXT
@@ -220,10 +221,11 @@ def _secrets(memory: Memory) -> Iterator[Check]:
 
 def _former_home(memory: Memory) -> Iterator[Check]:
     """Find what was kept before this program had its name: it is not looked into by itself."""
-    former = os.path.join(user_home(memory.environ), ".commonplace")
+    own = user_home_or_root(memory.environ)
+    former = os.path.join(own, ".commonplace")
     if not os.path.isdir(former):
         return
-    home = home_folder({"HOME": user_home(memory.environ)})
+    home = home_folder({"HOME": own})
     hint = f"mv {shell_word(former)} {shell_word(home)}"
     if os.path.isdir(home):  # into which `mv` would put it
         aside = (

@@ -17,6 +17,7 @@ from plainmind.base.model import (
     SyncReport,
 )
 from plainmind.config.load import load_here
+from plainmind.files.safe_open import expand_user
 from plainmind.files.system import SYSTEM, explain_errors, make_folders
 from plainmind.memory import translation
 
@@ -227,7 +228,7 @@ class Memory:
     ) -> None:
         """Read the configuration. Nothing else is opened before it is needed."""
         if home is not None:
-            environ = {**environ, "PLAINMIND_HOME": os.path.abspath(os.path.expanduser(os.fspath(home)))}
+            environ = {**environ, "PLAINMIND_HOME": os.path.abspath(expand_user(os.fspath(home), environ))}
         loaded, resolved = load_here(
             workspace_flag=None if workspace is None else os.fspath(workspace),
             cwd=cwd,
@@ -693,7 +694,7 @@ class Memory:
         importer = self.conversations.importer(
             program, into_one_agent=into_one_agent, again=again, clean=clean
         )
-        return importer.run(os.path.expanduser(path), is_rehearsal=is_rehearsal, progress=progress)
+        return importer.run(expand_user(os.fspath(path)), is_rehearsal=is_rehearsal, progress=progress)
 
     def follow_sessions(
         self,
@@ -705,7 +706,7 @@ class Memory:
     ) -> Iterator[ImportReport]:
         """Import whatever is added, as `import_sessions`, until `wait`, called with seconds, returns true."""
         importer = self.conversations.importer(program, into_one_agent=into_one_agent, again=False)
-        return importer.follow(os.path.expanduser(path), wait=wait)
+        return importer.follow(expand_user(os.fspath(path)), wait=wait)
 
     def redactor(self) -> Redactor:
         """What hides secrets in copies: those of the settings, and what looks like one."""

@@ -18,6 +18,7 @@ from plainmind.files.safe_open import (
     SYMBOLIC_LINK,
     UNCITABLE,
     Root,
+    expand_user,
     file_refusal,
     in_words,
     name_refusal,
@@ -133,7 +134,7 @@ def mounts_of(workspace: Root, extra_paths: Sequence[ExtraPath]) -> tuple[Mount,
 
 
 def _absolute(workspace: Root, path: str) -> str:
-    return os.path.normpath(os.path.join(workspace.path, os.path.expanduser(path)))
+    return os.path.normpath(os.path.join(workspace.path, expand_user(path)))
 
 
 def _inside(workspace: Root, path: str) -> str | None:

@@ -14,6 +14,7 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.value import field, value
 from plainmind.files.atomic import write_atomically
+from plainmind.files.safe_open import expand_user, user_home
 from plainmind.files.system import read_file
 
 TYPE_CHECKING = False
@@ -64,7 +65,6 @@ class Whereabouts:
 
 def whereabouts(environ: Mapping[str, str], cwd: str, index: str | None) -> Whereabouts:
     """Find the index that is meant: one by name, else that of the project, else the only one."""
-    home = environ.get("HOME") or os.path.expanduser("~")
     if index is None:
         local = _local_config(cwd)
         if local is not None:
@@ -74,9 +74,9 @@ def whereabouts(environ: Mapping[str, str], cwd: str, index: str | None) -> Wher
     if "/" in name:
         name = os.path.abspath(os.path.join(cwd, name)).replace("/", "_").removeprefix("_")
     config = environ.get("QMD_CONFIG_DIR") or os.path.join(
-        environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "qmd"
+        environ.get("XDG_CONFIG_HOME") or os.path.join(user_home(environ), ".config"), "qmd"
     )
-    cache = os.path.join(environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "qmd")
+    cache = os.path.join(environ.get("XDG_CACHE_HOME") or os.path.join(user_home(environ), ".cache"), "qmd")
     return Whereabouts(os.path.join(config, f"{name}.yml"), cache, name)
 
 
@@ -207,7 +207,7 @@ def _shelf(name: str, entry: Mapping[str, Any]) -> Shelf:
     path, mask = entry.get("path"), entry.get("pattern")
     return Shelf(
         name,
-        os.path.expanduser(path) if isinstance(path, str) else "",
+        expand_user(path) if isinstance(path, str) else "",
         mask if isinstance(mask, str) and mask else EVERY_NOTE,
         tuple(each for each in ignore if isinstance(each, str)) if isinstance(ignore, list) else (),
         update if isinstance(update, str) and update else None,

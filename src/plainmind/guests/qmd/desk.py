@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from plainmind.base.lazy import RLock, made_once, pattern
 from plainmind.base.value import record
+from plainmind.files.safe_open import expand_user
 from plainmind.guests.qmd.catalogue import Catalogue, Shelf, Whereabouts, whereabouts
 
 TYPE_CHECKING = False
@@ -330,7 +331,7 @@ def find_document(desk: Desk, name: str) -> Listed | None:
     tests: tuple[Callable[[Listed], bool], ...] = (
         lambda each: f"qmd://{each.cited}" == name,
         lambda each: f"qmd://{each.cited}".endswith(name),
-        lambda each: each.real == os.path.realpath(os.path.expanduser(name)),
+        lambda each: each.real == os.path.realpath(expand_user(name)),
     )
     return next((each for test in tests for each in desk.documents if test(each)), None)
 
