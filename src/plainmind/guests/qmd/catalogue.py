@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 
-from plainmind.base.errors import PlainmindError
+from plainmind.base.errors import ConfigError, PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.value import field, value
 from plainmind.files.atomic import write_atomically
@@ -78,6 +78,19 @@ def whereabouts(environ: Mapping[str, str], cwd: str, index: str | None) -> Wher
     )
     cache = os.path.join(environ.get("XDG_CACHE_HOME") or os.path.join(user_home(environ), ".cache"), "qmd")
     return Whereabouts(os.path.join(config, f"{name}.yml"), cache, name)
+
+
+def known_indexes(environ: Mapping[str, str], folder: str) -> list[Whereabouts]:
+    """The indexes that we made for this user: those by name, and that of the project which a folder is in."""
+    own = whereabouts(environ, folder, None)
+    found = [own] if own.project else []
+    try:
+        usual = whereabouts(environ, folder, DEFAULT_INDEX)
+        names = sorted(os.listdir(os.path.dirname(usual.home)))
+    except (ConfigError, FileNotFoundError, NotADirectoryError):  # there is not even a place for them
+        names = []
+    found += [whereabouts(environ, folder, name) for name in names]
+    return [where for where in found if os.path.isdir(where.home)]
 
 
 def _local_config(folder: str) -> str | None:
