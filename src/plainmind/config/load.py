@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from plainmind.base.errors import ConfigError
+from plainmind.base.errors import ConfigError, check_kind
 from plainmind.base.lazy import pattern
 from plainmind.base.value import field, record, replace, value
 from plainmind.config.kinds import SHOWS, ExtraPath, Text, Unfit
@@ -265,6 +265,7 @@ def load_here(
     it. With a list for what is `broken`, a file that cannot be understood is told there and left out, and so are
     variables.
     """
+    check_kind(flags, "`config`", Mapping, "settings by their names (dict)")
     home = home_folder(environ)
     above, below = _layers_of_the_user(home, flags, environ, broken)
     configured, origin = _strongest([*below, *above], "workspace", None)

@@ -17,6 +17,7 @@ from plainmind.base.errors import (
     PathNotAllowed,
     PlainmindError,
     ScopeDenied,
+    check_kind,
     shell_word,
 )
 from plainmind.base.lazy import find_by_name, pattern
@@ -542,6 +543,7 @@ def forget_everywhere(memory: Memory, what: str | Forgotten, *, dry_run: bool) -
     The entries go first: whatever stops this half-way, the lines that they were chosen with are still there, and the
     same call again does the rest.
     """
+    check_kind(what, "what to forget", (str, Forgotten), "text (str), or what a dry run gave (Forgotten)")
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         chosen = _select(memory, what) if isinstance(what, str) else what

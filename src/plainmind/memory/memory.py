@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from plainmind.base.errors import WorkspaceError
+from plainmind.base.errors import WorkspaceError, path_of
 from plainmind.base.lazy import RLock, find_by_name, made_once
 from plainmind.base.model import (
     EVERY_SCOPE,
@@ -228,9 +228,10 @@ class Memory:
     ) -> None:
         """Read the configuration. Nothing else is opened before it is needed."""
         if home is not None:
-            environ = {**environ, "PLAINMIND_HOME": os.path.abspath(expand_user(os.fspath(home), environ))}
+            chosen = expand_user(path_of(home, "`home`"), environ)
+            environ = {**environ, "PLAINMIND_HOME": os.path.abspath(chosen)}
         loaded, resolved = load_here(
-            workspace_flag=None if workspace is None else os.fspath(workspace),
+            workspace_flag=None if workspace is None else path_of(workspace, "a workspace"),
             cwd=cwd,
             flags=config or {},
             environ=environ,
@@ -428,7 +429,7 @@ class Memory:
         """Read lines of a memory file; `path` may be a citation such as `MEMORY.md#L3-L7`, or a link: `[[Note]]`."""
         from plainmind.notes.excerpt import MAX_CHARS, read_excerpt
 
-        if (path := os.fspath(path)).startswith("[["):
+        if (path := path_of(path, "what to read")).startswith("[["):
             from plainmind.notes.links import locate_link
 
             path, line = locate_link(self.notes.workspace, path)

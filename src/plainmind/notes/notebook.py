@@ -16,6 +16,7 @@ from plainmind.base.errors import (
     StorageFailure,
     WorkspaceError,
     check_text,
+    check_texts,
     shell_word,
 )
 from plainmind.base.lazy import pattern
@@ -38,7 +39,9 @@ from plainmind.notes.workspace import (
     as_written,
     day_of,
     decode,
+    encode_text,
     encoding_of,
+    is_plain_text,
 )
 from plainmind.text.note_format import day_header, find_note, format_note, joins_section
 
@@ -263,6 +266,7 @@ class Notebook:
         self, path: str, old: str, new: str, *, base_hash: str | None = None, allow_shrink: bool = False
     ) -> Edited:
         """Replace a text that stands exactly once in a file; with `base_hash`, only if the file is still that one."""
+        check_texts(path=path, old=old, new=new)
         # What is read here is written later, perhaps as a conflict copy: nothing may be forgotten between the two.
         with self._erasures.hold_off():
             return self._edit(path.removeprefix("./"), old, new, base_hash, allow_shrink=allow_shrink)
@@ -316,6 +320,7 @@ class Notebook:
 
         Encoding and line endings stay those of the file. ConflictError when it has changed, or is there already.
         """
+        check_texts(path=path, text=text)
         path = path.removeprefix("./")
         with self._erasures.hold_off():
             if base_hash is None:
@@ -659,28 +664,6 @@ def check_new_note(path: str, *, depth: int = 0) -> None:
         refusal = f"it is more than {MAX_DEPTH} folders deep"
     if refusal:
         raise PathNotAllowed(f"`{path[:200]}` cannot be created: {refusal}")
-
-
-def is_plain_text(data: bytes) -> bool:
-    """Whether the text that a file is read as has all of it, but for how its lines end."""
-    encoding = encoding_of(data)
-    try:
-        text = data.decode(encoding)
-    except UnicodeError:
-        return False
-    return "\0" not in text
-
-
-def encode_text(text: str) -> bytes:
-    """The bytes that a text was read from. Raises PlainmindError for half a character, which no file can hold."""
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError as error:
-        half = f"U+{ord(text[error.start]):04X}"
-        raise PlainmindError(
-            f"the text has half a character at place {error.start + 1}: {half} cannot be written",
-            hint="leave it out, or write the whole character",
-        ) from error
 
 
 def _refuse_wide(target: str) -> None:

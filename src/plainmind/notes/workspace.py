@@ -550,6 +550,28 @@ def encoding_of(raw: bytes) -> str:
     return UTF_8
 
 
+def is_plain_text(data: bytes) -> bool:
+    """Whether the text that a file is read as has all of it, but for how its lines end."""
+    encoding = encoding_of(data)
+    try:
+        text = data.decode(encoding)
+    except UnicodeError:
+        return False
+    return "\0" not in text
+
+
+def encode_text(text: str) -> bytes:
+    """The bytes that a text was read from. Raises PlainmindError for half a character, which no file can hold."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        half = f"U+{ord(text[error.start]):04X}"
+        raise PlainmindError(
+            f"the text has half a character at place {error.start + 1}: {half} cannot be written",
+            hint="leave it out, or write the whole character",
+        ) from error
+
+
 def as_written(raw: bytes, encoding: str) -> bytes:
     """Bytes that are in an encoding; in UTF-8 instead, when what they are read as would be something else.
 

@@ -15,7 +15,13 @@ CANARY = "zanzibar7743"
 @pytest.fixture
 def user(tmp_path, monkeypatch):
     """A user with a folder of notes, which is a memory and a collection."""
-    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "QMD_CONFIG_DIR", "PLAINMIND_HOME", "PLAINMIND_WORKSPACE"):
+    for name in (
+        "XDG_CONFIG_HOME",
+        "XDG_CACHE_HOME",
+        "QMD_CONFIG_DIR",
+        "PLAINMIND_HOME",
+        "PLAINMIND_WORKSPACE",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)

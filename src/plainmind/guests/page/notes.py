@@ -220,8 +220,7 @@ def read_note(call: Call) -> Reply:
 
 
 def _note(call: Call, found: FoundFile, data: bytes, text: str, wanted: str | None) -> shapes.Note:
-    from plainmind.notes.notebook import is_plain_text
-    from plainmind.notes.workspace import decode
+    from plainmind.notes.workspace import decode, is_plain_text
     from plainmind.text.front_matter import note_names
 
     lines = split_lines(text)
