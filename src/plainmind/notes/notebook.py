@@ -289,7 +289,7 @@ class Notebook:
         base = base_hash or found_hash
         new_hash = self._replace(path, target, edited, base, reason="edit", allow_shrink=allow_shrink)
         self.line_days.tell(path, data, edited, self._now().date())
-        return Edited(path, data.count(b"\n", 0, start) + 1, new_hash)
+        return Edited(path, _line_of(data, start), new_hash)
 
     def change(
         self, wanted: Sequence[tuple[str, str | None, bytes]], *, reason: str, set_id: str | None = None
@@ -714,7 +714,9 @@ def _in_plain_lines(text: str) -> str:
 def _in_endings_of(data: bytes, text: str) -> bytes:
     """Write a text with the line endings that the file has."""
     raw = encode_text(_in_plain_lines(text))
-    return raw.replace(b"\n", b"\r\n") if b"\r\n" in data else raw
+    if b"\r\n" in data:
+        return raw.replace(b"\n", b"\r\n")
+    return raw.replace(b"\n", b"\r") if b"\r" in data and b"\n" not in data else raw
 
 
 def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotFound:
@@ -728,12 +730,18 @@ def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotF
     lines: list[str] = []
     at = data.find(wanted)
     while at >= 0 and len(lines) < 5:
-        lines.append(str(data.count(b"\n", 0, at) + 1))
+        lines.append(str(_line_of(data, at)))
         at = data.find(wanted, at + len(wanted))
     return NotFound(
         f"the text to replace stands {count} times in `{path}` (lines {', '.join(lines)})",
         hint="give more of the text around it, so that it stands only once",
     )
+
+
+def _line_of(data: bytes, start: int) -> int:
+    """The number of the line that a place is in; a line ends with a line feed, a carriage return, or both."""
+    feeds, returns, both = (data.count(ending, 0, start) for ending in (b"\n", b"\r", b"\r\n"))
+    return feeds + returns - both + 1
 
 
 def _line_at(path: str, offset: int) -> int:
