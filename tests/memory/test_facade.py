@@ -564,3 +564,19 @@ def test_a_moment_that_is_given_for_a_day_is_its_day(memory):
 
     assert [hit.path for hit in hits] == ["memory/2026-02-10.md"]
     assert memory.search("backups", since=moment.replace(day=11)).hits == ()
+
+
+def test_a_new_file_outside_of_the_memory_is_told_where_the_memory_is(memory, workspace, home):
+    with pytest.raises(PathNotAllowed, match=r"outside of the memory: that is `MEMORY.md` and") as refused:
+        memory.write("other/x.md", "text", base_hash=None)
+    assert refused.value.hint == "choose a path beneath `memory/`"
+
+    (workspace.parent / "shelf").mkdir()
+    settings = {"extraPaths": [str(workspace.parent / "shelf")]}
+    with Memory(workspace, home=home, config=settings) as wider, pytest.raises(PathNotAllowed) as refused:
+        wider.write("other/x.md", "text", base_hash=None)
+    assert refused.value.hint == "choose a path beneath `memory/` or `shelf/`"
+
+    (workspace.parent / "vault").mkdir()
+    with Memory(workspace.parent / "vault", home=home) as vault:
+        assert vault.write("other/x.md", "text", base_hash=None).path == "other/x.md"

@@ -351,7 +351,10 @@ class Notebook:
                 f"`{path}` would have {len(data):,} bytes; the limit is {self._workspace.max_file_bytes:,}",
                 hint="write several files",
             )
-        target = self._target(path)
+        try:
+            target = self._target(path)
+        except NotFound as error:  # it never was part of the memory
+            raise self._workspace.no_place_for(path) from error
         if os.path.lexists(target):
             raise ConflictError(f"`{path}` already exists", hint="choose another name")
         new_hash = self._replace(path, target, data, None, reason="create")
