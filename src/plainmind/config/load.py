@@ -6,12 +6,13 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from plainmind.base.errors import ConfigError, check_kind
+from plainmind.base.errors import ConfigError, WorkspaceError, check_kind
 from plainmind.base.lazy import pattern
 from plainmind.base.value import field, record, replace, value
 from plainmind.config.kinds import SHOWS, ExtraPath, Text, Unfit
 from plainmind.config.settings import GUEST_SECTIONS, ChunkingSettings, Settings, build
 from plainmind.files.safe_open import expand_user, real_path, user_home_or_root
+from plainmind.files.system import SYSTEM, explain_errors, make_folders
 from plainmind.notes.discovery import holds_markdown
 
 TYPE_CHECKING = False
@@ -65,6 +66,16 @@ class ResolvedWorkspace:
 def home_folder(environ: Mapping[str, str]) -> str:
     """Where our state is kept: `PLAINMIND_HOME`, or `~/.plainmind`; links are resolved here, and nowhere later."""
     return real_path(os.path.abspath(absolute(environ.get("PLAINMIND_HOME") or "~/.plainmind", "", environ)))
+
+
+def make_home(home: str) -> None:
+    """Make the folder of our state if it is not there; where that is refused, say how to choose another one."""
+    try:
+        with explain_errors("create", home):
+            make_folders(SYSTEM, home)
+    except WorkspaceError as error:
+        hint = f"{error.hint}; or set PLAINMIND_HOME to a folder that you may write"
+        raise WorkspaceError(str(error), hint=hint) from error
 
 
 def resolve_workspace(

@@ -12,7 +12,7 @@ from plainmind.base.errors import PlainmindError, shell_word
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import SyncReport, split_lines
 from plainmind.base.value import value
-from plainmind.config.load import home_folder
+from plainmind.config.load import home_folder, make_home
 from plainmind.files.safe_open import user_home_or_root
 from plainmind.files.system import hold_lock, try_lock
 from plainmind.notes.discovery import CONFLICT_COPY, markdown_in
@@ -53,6 +53,7 @@ def examine(memory: Memory, *, verify: bool) -> list[Check]:
     """Run every check; `verify` also reads all that was ever written, which takes a while."""
     examiners: list[Callable[[Memory], Iterator[Check]]] = [
         _former_home,  # before anything else has made the new one
+        _home,
         _workspace,
         _skipped_files,
         _files_without_text,
@@ -240,6 +241,17 @@ def _former_home(memory: Memory) -> Iterator[Check]:
         f"{former} is the home of Commonplace, as this program was called: nothing in it is used",
         hint,
     )
+
+
+def _home(memory: Memory) -> Iterator[Check]:
+    make_home(memory.home)
+    if not os.access(memory.home, os.W_OK):
+        yield Check(
+            "home",
+            "problem",
+            f"{memory.home} cannot be written: the index and the history are kept there",
+            "make it writable for this user, or set PLAINMIND_HOME to a folder that you may write",
+        )
 
 
 def _permissions(memory: Memory) -> Iterator[Check]:

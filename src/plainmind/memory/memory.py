@@ -16,9 +16,8 @@ from plainmind.base.model import (
     Source,
     SyncReport,
 )
-from plainmind.config.load import load_here
+from plainmind.config.load import load_here, make_home
 from plainmind.files.safe_open import expand_user
-from plainmind.files.system import SYSTEM, explain_errors, make_folders
 from plainmind.memory import translation
 
 TYPE_CHECKING = False
@@ -245,8 +244,8 @@ class Memory:
         self._more_sources = more_sources
         self.places = translation.places_of(loaded.settings, resolved, environ)
         self._values = translation.memory_values(loaded, self.places)
-        with explain_errors("create", self.places.home):
-            make_folders(SYSTEM, self.places.home)
+        if broken is None:  # else whoever looks for what is wrong finds this, too
+            make_home(self.places.home)
         if broken is None and translation.has_parts_that_may_be_missing(loaded.settings):
             _ = self.index.engine  # whatever keeps it from working is said now, not by the first search
 
