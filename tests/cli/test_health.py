@@ -350,3 +350,25 @@ def test_a_home_that_cannot_be_made_is_answered_with_another_place_for_it(
         f"✗ home: {tmp_path}/other cannot be written: the index and the history are kept there"
         in unwritable.out
     )
+
+
+@pytest.mark.parametrize("change", ["note", "edit"])
+def test_the_history_of_a_workspace_that_was_moved_is_named_with_the_command_that_brings_it_back(
+    cli, workspace, tmp_path, monkeypatch, change
+):
+    if change == "note":
+        cli("remember", "The modem is blue.")
+    else:
+        cli("edit", "MEMORY.md", "--old", "VLAN 40", "--new", "VLAN 41")
+    assert "former path" not in cli("doctor").out
+    workspace.rename(tmp_path / "moved")
+    monkeypatch.setenv("PLAINMIND_WORKSPACE", str(tmp_path / "moved"))
+    (tmp_path / "another").mkdir()
+    assert "former path" not in cli("doctor", "--workspace", str(tmp_path / "another")).out
+
+    checks = cli("doctor", "--json").json["checks"]
+    (former,) = [check for check in checks if check["name"] == "former path"]
+    subprocess.run(former["hint"].partition("copied: ")[2], shell=True, check=True)
+
+    assert "former path" not in cli("doctor").out
+    assert cli("undo").status == 0

@@ -198,7 +198,8 @@ def _beside_the_question(
 
 def _left_out(memory: Memory) -> Iterator[str]:
     """Which notes were not read, though nobody has said so: too large, or behind a link."""
-    from plainmind.notes.discovery import OVER_THE_LIMIT, SYMBOLIC_LINK
+    from plainmind.files.safe_open import SYMBOLIC_LINK
+    from plainmind.notes.discovery import OVER_THE_LIMIT
 
     left = [
         f"{each.path} ({each.reason})"
