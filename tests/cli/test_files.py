@@ -401,3 +401,16 @@ def test_cited_lines_say_since_when_they_say_it(cli, workspace):
     assert "of lines marked ? nobody knows" in shown.err
     assert cli("history", "memory/2026-05-02.md#L1").out.startswith("2026-05-02  ")
     assert "there is no range 9-9" in cli("history", "MEMORY.md#L9").err
+
+
+def test_undo_says_that_the_latest_note_is_gone_and_takes_back_the_one_before(cli, workspace):
+    log = workspace / cli("remember", "log one", "--json").json["path"]
+    cli("remember", "log two")
+    log.write_text("".join(line for line in log.read_text().splitlines(True) if "log two" not in line))
+
+    undone = cli("undo")
+
+    assert "a later note was gone from `memory/" in undone.err
+    assert undone.out.splitlines()[1].endswith("log one")
+    cli("remember", "log three")
+    assert cli("undo", "--json").json["remarks"] == []

@@ -321,3 +321,54 @@ def test_doctor_goes_on_where_the_chosen_store_is_not_installed(workspace, home)
     assert answer.returncode == 1, answer.stderr
     assert "✓ workspace: " in answer.stdout
     assert "✗ index: " in answer.stdout
+
+
+def test_a_home_that_cannot_be_made_is_answered_with_another_place_for_it(
+    as_plain_user, workspace, tmp_path, monkeypatch
+):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    monkeypatch.setenv("PLAINMIND_HOME", str(closed / "state"))
+    closed.chmod(0o555)
+    try:
+        searched, examined = as_plain_user("search", "printer"), as_plain_user("doctor")
+        (tmp_path / "other").mkdir()
+        monkeypatch.setenv("PLAINMIND_HOME", str(tmp_path / "other"))
+        assert as_plain_user("search", "printer").status == 0
+        (tmp_path / "other").chmod(0o555)
+        unwritable = as_plain_user("doctor")
+    finally:
+        closed.chmod(0o755)
+        (tmp_path / "other").chmod(0o755)
+
+    assert searched.err.splitlines()[0] == f"error: could not create {closed}/state: Permission denied"
+    assert searched.err.rstrip().endswith("or set PLAINMIND_HOME to a folder that you may write")
+    lines = examined.out.splitlines()
+    assert f"✗ home: could not create {closed}/state: Permission denied" in lines
+    assert f"✓ workspace: {workspace}: 3 files (named by PLAINMIND_WORKSPACE)" in lines
+    assert (
+        f"✗ home: {tmp_path}/other cannot be written: the index and the history are kept there"
+        in unwritable.out
+    )
+
+
+@pytest.mark.parametrize("change", ["note", "edit"])
+def test_the_history_of_a_workspace_that_was_moved_is_named_with_the_command_that_brings_it_back(
+    cli, workspace, tmp_path, monkeypatch, change
+):
+    if change == "note":
+        cli("remember", "The modem is blue.")
+    else:
+        cli("edit", "MEMORY.md", "--old", "VLAN 40", "--new", "VLAN 41")
+    assert "former path" not in cli("doctor").out
+    workspace.rename(tmp_path / "moved")
+    monkeypatch.setenv("PLAINMIND_WORKSPACE", str(tmp_path / "moved"))
+    (tmp_path / "another").mkdir()
+    assert "former path" not in cli("doctor", "--workspace", str(tmp_path / "another")).out
+
+    checks = cli("doctor", "--json").json["checks"]
+    (former,) = [check for check in checks if check["name"] == "former path"]
+    subprocess.run(former["hint"].partition("copied: ")[2], shell=True, check=True)
+
+    assert "former path" not in cli("doctor").out
+    assert cli("undo").status == 0

@@ -477,3 +477,20 @@ def test_a_phrase_of_nothing_but_marks_stands_nowhere(cli, workspace, question):
 
     assert answer.status == 0
     assert ("VLAN 40" in answer.out) == ("printer" in question)
+
+
+def test_where_nothing_certain_is_found_the_notes_that_were_not_read_are_named(cli, workspace, tmp_path):
+    (workspace / "memory" / "minutes.md").write_text("- the zeppelin lands at noon\n" * 40)
+    (workspace / "memory" / "linked.md").symlink_to(tmp_path / "elsewhere.md")
+    small = ("--config", "maxFileBytes=1024")
+
+    hint = "left out of every search: memory/linked.md (a symbolic link, not followed) and 1 other"
+    assert hint in cli("search", "where does the zeppelin land?", *small).err
+    assert any(
+        note.startswith("left out of") for note in cli("search", "zeppelin", "--json", *small).json["notes"]
+    )
+    assert "left out" not in cli("search", "which VLAN has the printer?", *small).err
+    (workspace / "memory" / "linked.md").unlink()
+    hint = "memory/minutes.md (1,160 bytes, over the limit of 1,024 bytes); `plainmind status` lists"
+    assert hint in cli("search", "where does the zeppelin land?", *small).err
+    assert "left out" not in cli("search", "where does the airship land?").err

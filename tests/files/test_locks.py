@@ -170,6 +170,43 @@ def test_a_forked_child_neither_keeps_nor_frees_its_parents_lock(lock: str) -> N
             os.close(fd)
 
 
+def test_a_lock_that_nobody_refers_to_is_let_go(lock: str) -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/dev/fd"))
+
+    before = descriptors()
+    held = try_lock(lock, operation="forgotten")
+    assert (held is not None, is_free(lock), descriptors()) == (True, False, before + 1)
+
+    del held
+
+    assert (is_free(lock), descriptors()) == (True, before)
+
+
+def test_a_lock_that_is_let_go_as_garbage_while_another_is_opened_keeps_nobody_waiting(lock: str) -> None:
+    forgotten = [try_lock(lock, operation="forgotten")]
+
+    def collect(name: str, _: int) -> None:
+        if name == "open":
+            forgotten.clear()
+
+    held = try_lock(lock + "2", operation="write", system=FaultySystem(before=collect))
+
+    assert (held is not None, forgotten, is_free(lock), is_free(lock + "2")) == (True, [], True, False)
+
+
+def test_a_forked_child_frees_no_lock_of_its_parent_when_it_forgets_it(lock: str) -> None:
+    held = [try_lock(lock, operation="parent")]
+    child = os.fork()
+    if child == 0:
+        other = os.open(os.devnull, os.O_RDONLY)  # which may have the number that the lock had
+        held.clear()
+        os._exit(0 if os.fstat(other) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not is_free(lock), "the child freed it"
+    assert held
+
+
 def test_a_lock_file_that_was_deleted_keeps_nobody_in_the_dark(lock: str) -> None:
     def delete_once(name: str, _: int) -> None:
         if name == "flock" and os.path.exists(lock) and system.calls.count("flock") == 1:

@@ -1,7 +1,7 @@
 import os
 import threading
 from contextlib import suppress
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -520,7 +520,34 @@ def test_a_file_is_read_by_a_path_of_pathlib_too(tmp_path):
         (lambda memory: memory.remember(None, durable=True), "a note is text (str), not NoneType"),
         (lambda memory: memory.search(None), "a question is text (str), not NoneType"),
         (lambda memory: memory.search(["gateway"]), "a question is text (str), not list"),
-        (lambda memory: memory.get(5), "not int"),
+        (lambda memory: memory.get(5), "what to read is a path (str or os.PathLike), not int"),
+        (lambda memory: memory.get(None), "what to read is a path (str or os.PathLike), not NoneType"),
+        (
+            lambda memory: memory.search("x", max_results="3"),
+            "`max_results` is a whole number (int), not str",
+        ),
+        (
+            lambda memory: memory.search("x", max_results=1.5),
+            "`max_results` is a whole number (int), not float",
+        ),
+        (lambda memory: memory.search("x", min_score="a"), "`min_score` is a number (float), not str"),
+        (lambda memory: memory.search("x", since=20260210), "`since` is a day (date or text), not int"),
+        (lambda memory: memory.search("x", until=["today"]), "`until` is a day (date or text), not list"),
+        (lambda memory: memory.search("x", today="today"), "`today` is a day (date), not str"),
+        (lambda memory: memory.edit("MEMORY.md", 1, 2), "`old` is text (str), not int"),
+        (lambda memory: memory.edit("MEMORY.md", "x", None), "`new` is text (str), not NoneType"),
+        (lambda memory: memory.write("MEMORY.md", 3, base_hash=None), "`text` is text (str), not int"),
+        (lambda memory: memory.forget(3), "what to forget is text (str), or what a dry run gave"),
+        (lambda memory: memory.forget(["a"]), "what to forget is text (str), or what a dry run gave"),
+        (lambda memory: memory.links(None), "a note's name is text (str), not NoneType"),
+        (lambda memory: memory.within(None), "who asks is a SearchContext, not NoneType"),
+        (
+            lambda memory: Memory(memory.workspace, config="x"),
+            "`config` is settings by their names (dict), not str",
+        ),
+        (lambda _: Memory(5), "a workspace is a path (str or os.PathLike), not int"),
+        (lambda _: Memory(b"notes"), "a workspace is a path (str or os.PathLike), not bytes"),
+        (lambda memory: Memory(memory.workspace, home=5), "`home` is a path (str or os.PathLike), not int"),
     ],
 )
 def test_a_program_that_gives_no_text_is_told_so(tmp_path, call, said):
@@ -528,3 +555,28 @@ def test_a_program_that_gives_no_text_is_told_so(tmp_path, call, said):
     with Memory(tmp_path, home=tmp_path / "home") as memory, pytest.raises(TypeError) as refused:
         call(memory)
     assert said in str(refused.value)
+
+
+def test_a_moment_that_is_given_for_a_day_is_its_day(memory):
+    moment = datetime(2026, 2, 10, 17, 30, tzinfo=UTC)
+
+    hits = memory.search("backups", since=moment, until=moment, today=moment).hits
+
+    assert [hit.path for hit in hits] == ["memory/2026-02-10.md"]
+    assert memory.search("backups", since=moment.replace(day=11)).hits == ()
+
+
+def test_a_new_file_outside_of_the_memory_is_told_where_the_memory_is(memory, workspace, home):
+    with pytest.raises(PathNotAllowed, match=r"outside of the memory: that is `MEMORY.md` and") as refused:
+        memory.write("other/x.md", "text", base_hash=None)
+    assert refused.value.hint == "choose a path beneath `memory/`"
+
+    (workspace.parent / "shelf").mkdir()
+    settings = {"extraPaths": [str(workspace.parent / "shelf")]}
+    with Memory(workspace, home=home, config=settings) as wider, pytest.raises(PathNotAllowed) as refused:
+        wider.write("other/x.md", "text", base_hash=None)
+    assert refused.value.hint == "choose a path beneath `memory/` or `shelf/`"
+
+    (workspace.parent / "vault").mkdir()
+    with Memory(workspace.parent / "vault", home=home) as vault:
+        assert vault.write("other/x.md", "text", base_hash=None).path == "other/x.md"

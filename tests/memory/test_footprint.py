@@ -33,3 +33,31 @@ def test_memory_is_told_in_bytes():
 
     assert 1_000_000 < facts["residentBytes"] < 2 * facts["peakResidentBytes"]
     assert facts["maxOpenFiles"] >= facts["openFiles"]
+
+
+LEAVING_OPEN = """
+import gc, os, sys
+from plainmind import Memory
+
+def look():
+    memory = Memory(sys.argv[1], home=sys.argv[2])
+    assert memory.search("gateway").hits
+
+def open_files():
+    gc.collect()
+    return len(os.listdir("/dev/fd"))
+
+look()
+before = open_files()
+for _ in range(5):
+    look()
+assert open_files() == before, [before, open_files()]
+left = Memory(sys.argv[1], home=sys.argv[2])  # to the end of the process
+left.search("gateway")
+"""
+
+
+def test_a_memory_that_nobody_closes_keeps_no_file_open(workspace, home):
+    command = [sys.executable, "-c", LEAVING_OPEN, str(workspace), str(home)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")

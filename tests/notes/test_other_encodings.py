@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plainmind.base.errors import PlainmindError, WorkspaceError
+from plainmind.base.errors import NotFound, PlainmindError, WorkspaceError
 from plainmind.base.model import sha256_bytes
 from plainmind.memory.memory import Memory
 
@@ -107,3 +107,22 @@ def test_what_is_left_is_read_as_it_was_when_it_has_few_letters(memory, tmp_path
 
     assert file.read_bytes().decode() == ("1\n" + rest if act == "edit" else rest)
     assert memory.search("é è à").hits[0].snippet.count("é è à") == 3
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"], ids=["line feed", "both", "old Mac"])
+def test_an_edit_tells_the_line_that_search_tells_however_lines_end(memory, tmp_path, ending):
+    lines = ["# Cellar", "", "- the boiler is blue", "- the lamp is old", "- the door is old", ""]
+    file = tmp_path / "vault" / "cr.md"
+    file.write_bytes(ending.join(lines).encode())
+
+    found = memory.search("boiler").hits[0]
+    edited = memory.edit("cr.md", "blue\n- the lamp", "green\n- no lamp")
+
+    assert (edited.line, found.best_line) == (3, 3)
+    assert memory.get("cr.md", first_line=3, line_count=1).text.startswith("- the boiler is green")
+    assert (
+        file.read_bytes()
+        == ending.join([*lines[:2], "- the boiler is green", "- no lamp is old", *lines[4:]]).encode()
+    )
+    with pytest.raises(NotFound, match=r"lines 4, 5\)"):
+        memory.edit("cr.md", "is old", "is new")

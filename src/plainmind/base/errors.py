@@ -19,6 +19,8 @@ PlainmindError
 
 from __future__ import annotations
 
+import os
+
 from plainmind.base.lazy import pattern
 
 _ONE_SHELL_WORD = pattern(r"[\w@%+=:,./-]+")
@@ -94,10 +96,29 @@ class BadVector(EmbeddingError):
     """A provider answered with something that must not be stored."""
 
 
+def check_kind(given: object, what: str, kind: type | tuple[type, ...], called: str) -> None:
+    """Tell a program at once that it gave something of another kind, and not from some depth. Raises TypeError."""
+    if not isinstance(given, kind):
+        raise TypeError(f"{what} is {called}, not {type(given).__name__}")
+
+
 def check_text(given: object, what: str) -> None:
-    """Tell a program at once that it gave something else than text, and not from some depth. Raises TypeError."""
-    if not isinstance(given, str):
-        raise TypeError(f"{what} is text (str), not {type(given).__name__}")
+    """Raise TypeError for something else than text."""
+    check_kind(given, what, str, "text (str)")
+
+
+def check_texts(**given: object) -> None:
+    """Raise TypeError for an argument that is something else than text."""
+    for name, each in given.items():
+        check_text(each, f"`{name}`")
+
+
+def path_of(given: object, what: str) -> str:
+    """The text of a path that a program gave as text or as a `pathlib.Path`. Raises TypeError."""
+    check_kind(given, what, (str, os.PathLike), "a path (str or os.PathLike)")
+    path = given if isinstance(given, str) else os.fspath(given)  # type: ignore[call-overload]
+    check_text(path, what)
+    return str(path)
 
 
 def shell_word(text: str) -> str:

@@ -6,6 +6,7 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 
+from plainmind.base.errors import check_kind
 from plainmind.base.value import field, value
 
 try:
@@ -30,6 +31,14 @@ else:
 date = dt.date
 datetime = dt.datetime
 timedelta = dt.timedelta
+
+
+def date_of(given: dt.date, what: str, called: str = "a day (date)") -> dt.date:
+    """The day that a program gave, or that of the moment that it gave. Raises TypeError."""
+    if isinstance(given, datetime):
+        return given.date()
+    check_kind(given, what, dt.date, called)
+    return given
 
 
 class SystemZone(dt.tzinfo):

@@ -432,7 +432,8 @@ def add_undo(parser: argparse.ArgumentParser) -> None:
         parser,
         """\
 Take back the latest change that was made through Plainmind: a note, an edit, a restored version. Again, the one before.
-A file that somebody has changed since stays as it is, and what was forgotten stays forgotten.
+A file that somebody has changed since stays as it is, and what was forgotten stays forgotten. A note that somebody else
+has removed counts as taken back: then the change before it is.
 
 Changes the file in the workspace; the history keeps what it was.""",
         examples=("plainmind undo",),
@@ -449,8 +450,17 @@ def run_undo(arguments: argparse.Namespace, console: Console) -> int:
     text = without_note_ids(undone.text).strip()
     if console.json:
         paths = [undone.path, *undone.others]
-        console.result({"path": undone.path, "operation": undone.operation, "text": text, "paths": paths})
+        console.result(
+            {
+                "path": undone.path,
+                "operation": undone.operation,
+                "text": text,
+                "paths": paths,
+                "remarks": list(undone.remarks),
+            }
+        )
         return 0
+    _tell(undone.remarks, console)
     place = console.style(undone.path, "path")
     what = "a note in" if undone.operation == "append" else f"the latest {undone.operation} of"
     others = f" and {plural(len(undone.others), 'other file')}" if undone.others else ""

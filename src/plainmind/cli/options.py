@@ -329,9 +329,10 @@ def stands_beside(memory: Memory) -> bool:
     """Whether the folder one is in holds Markdown of its own, and yet the memory is the one that is used everywhere."""
     if memory.workspace_origin.kind != "default":
         return False
-    from plainmind.config.load import is_folder_of_notes, user_home
+    from plainmind.config.load import is_folder_of_notes
+    from plainmind.files.safe_open import user_home_or_root
 
-    return is_folder_of_notes(os.getcwd(), user_home(os.environ))
+    return is_folder_of_notes(os.getcwd(), user_home_or_root())
 
 
 @contextmanager

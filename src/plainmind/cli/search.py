@@ -177,6 +177,7 @@ def _beside_the_question(
     """Where else an answer may be, when none is certain: the folder one is in, conversations, the output of tools."""
     if result.is_certain:
         return
+    yield from _left_out(memory)
     yield from _beside_the_notes(memory)
     if not os.path.isdir(memory.places.sessions):
         return
@@ -193,6 +194,21 @@ def _beside_the_question(
         yield "what tools gave was not searched: `plainmind search --tool-output …` looks there"
     elif memory.search_tool_output(result.query, max_results=1).hits:
         yield "the words stand in the output of a tool: `plainmind search --tool-output …` shows it"
+
+
+def _left_out(memory: Memory) -> Iterator[str]:
+    """Which notes were not read, though nobody has said so: too large, or behind a link."""
+    from plainmind.files.safe_open import SYMBOLIC_LINK
+    from plainmind.notes.discovery import OVER_THE_LIMIT
+
+    left = [
+        f"{each.path} ({each.reason})"
+        for each in memory.notes.workspace.discover().skipped
+        if each.reason == SYMBOLIC_LINK or OVER_THE_LIMIT in each.reason
+    ]
+    if left:
+        more = f" and {plural(len(left) - 1, 'other')}" if len(left) > 1 else ""
+        yield f"left out of every search: {left[0]}{more}; `plainmind status` lists what is and why"
 
 
 def _beside_the_notes(memory: Memory) -> Iterator[str]:

@@ -7,6 +7,7 @@ import os
 
 from plainmind.cli.console import Console
 from plainmind.cli.options import commands_below, describe
+from plainmind.files.safe_open import expand_user
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def run_import_openclaw(arguments: argparse.Namespace, console: Console) -> int:
     """Let settings of OpenClaw count, just above the defaults."""
     from plainmind.config.openclaw import read_openclaw
 
-    path = os.path.abspath(os.path.expanduser(arguments.path))
+    path = os.path.abspath(expand_user(arguments.path))
     loaded, _ = _load(arguments)
     found = read_openclaw(path, agent_id=loaded.settings.agent_id)
     change = set_value(arguments, "openclawConfig", path)
@@ -214,11 +215,7 @@ def run_import_openclaw(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _environ(arguments: argparse.Namespace) -> dict[str, str]:
-    home = (
-        {}
-        if arguments.home is None
-        else {"PLAINMIND_HOME": os.path.abspath(os.path.expanduser(arguments.home))}
-    )
+    home = {} if arguments.home is None else {"PLAINMIND_HOME": os.path.abspath(expand_user(arguments.home))}
     return {**os.environ, **home}
 
 

@@ -6,12 +6,13 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from plainmind.base.errors import ConfigError
+from plainmind.base.errors import ConfigError, WorkspaceError, check_kind
 from plainmind.base.lazy import pattern
 from plainmind.base.value import field, record, replace, value
 from plainmind.config.kinds import SHOWS, ExtraPath, Text, Unfit
 from plainmind.config.settings import GUEST_SECTIONS, ChunkingSettings, Settings, build
-from plainmind.files.safe_open import real_path
+from plainmind.files.safe_open import expand_user, real_path, user_home_or_root
+from plainmind.files.system import SYSTEM, explain_errors, make_folders
 from plainmind.notes.discovery import holds_markdown
 
 TYPE_CHECKING = False
@@ -67,6 +68,16 @@ def home_folder(environ: Mapping[str, str]) -> str:
     return real_path(os.path.abspath(absolute(environ.get("PLAINMIND_HOME") or "~/.plainmind", "", environ)))
 
 
+def make_home(home: str) -> None:
+    """Make the folder of our state if it is not there; where that is refused, say how to choose another one."""
+    try:
+        with explain_errors("create", home):
+            make_folders(SYSTEM, home)
+    except WorkspaceError as error:
+        hint = f"{error.hint}; or set PLAINMIND_HOME to a folder that you may write"
+        raise WorkspaceError(str(error), hint=hint) from error
+
+
 def resolve_workspace(
     flag: str | None,
     environ: Mapping[str, str],
@@ -92,7 +103,7 @@ def resolve_workspace(
     if configured:
         return ResolvedWorkspace(absolute(configured, home, environ), configured_by or Origin("user"))
     own = os.path.join(home, "workspace")
-    found = _found_around(cwd, user_home(environ), has_own=_is_begun(own)) if looks_around else None
+    found = _found_around(cwd, user_home_or_root(environ), has_own=_is_begun(own)) if looks_around else None
     return found or ResolvedWorkspace(own, Origin("default"))
 
 
@@ -129,13 +140,8 @@ def index_folder(template: str, *, home: str, agent_id: str, environ: Mapping[st
 def absolute(path: str, base: str, environ: Mapping[str, str]) -> str:
     """Make a path absolute: `~` is the user's home, relative ones start at `base`."""
     if path == "~" or path.startswith("~/"):
-        path = user_home(environ) + path[1:]
+        path = expand_user(path, environ)
     return os.path.normpath(os.path.join(base, path))
-
-
-def user_home(environ: Mapping[str, str]) -> str:
-    """Find the user's home folder in this environment."""
-    return os.path.normpath(environ.get("HOME") or os.path.expanduser("~"))
 
 
 def _upwards(folder: str, last: str) -> Iterator[str]:
@@ -270,6 +276,7 @@ def load_here(
     it. With a list for what is `broken`, a file that cannot be understood is told there and left out, and so are
     variables.
     """
+    check_kind(flags, "`config`", Mapping, "settings by their names (dict)")
     home = home_folder(environ)
     above, below = _layers_of_the_user(home, flags, environ, broken)
     configured, origin = _strongest([*below, *above], "workspace", None)

@@ -427,11 +427,15 @@ def _rename_contents(line: Version, renamed: dict[str, tuple[str, int]]) -> Vers
 
 
 def _expected_records(lines: list[Version]) -> dict[str, list[Version]]:
-    """Name the records that must be in each file: those appended after its last rewrite."""
+    """Name the records that must be in each file: those appended after its last rewrite, less those taken back."""
     expected: dict[str, list[Version]] = {}
     for line in lines:
         if line.operation == APPEND:
             expected.setdefault(line.path, []).append(line)
+        elif line.operation.startswith(f"{UNDO} ") and line.previous == line.hash:
+            # The record was gone when it was to be taken back: nothing was written.
+            records = expected.get(line.path, [])
+            expected[line.path] = [each for each in records if line.operation != f"{UNDO} {each.id}"]
         elif not line.operation.startswith("before "):
             expected.pop(line.path, None)
     return expected

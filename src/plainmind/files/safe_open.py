@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
-from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, WorkspaceError
+from plainmind.base.errors import ConfigError, NotFound, PathNotAllowed, PlainmindError, WorkspaceError
 from plainmind.base.lazy import pattern
 
 TYPE_CHECKING = False
@@ -116,7 +116,7 @@ class Root:
     __slots__ = ("_opener", "_real", "path")
 
     def __init__(self, path: str, *, opener: Opener | None = None) -> None:
-        self.path = os.path.abspath(os.path.expanduser(path))
+        self.path = os.path.abspath(expand_user(path))
         self._opener = opener or ThriftyOpener()
         self._real: str | None = None
         if os.path.isdir(self.path):
@@ -217,6 +217,43 @@ class Root:
                 break
             os.close(descriptor)
         return descriptor
+
+
+def user_home(environ: Mapping[str, str] = os.environ) -> str:
+    """Find the user's own folder. ConfigError when nothing names one: a folder called `~` is never meant."""
+    home = environ.get("HOME") or os.environ.get("HOME") or _home_on_record()
+    if not home.startswith("/"):
+        why = (
+            f"HOME is `{home}`, which is not absolute"
+            if home
+            else "HOME is not set, and the system knows none"
+        )
+        raise ConfigError(f"the user has no home folder: {why}", hint="set HOME, or PLAINMIND_HOME")
+    return os.path.normpath(home)
+
+
+def user_home_or_root(environ: Mapping[str, str] = os.environ) -> str:
+    """The user's own folder; where there is none, `/`, above which nothing is anybody's."""
+    try:
+        return user_home(environ)
+    except ConfigError:
+        return "/"
+
+
+def _home_on_record() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:  # a number without a name, as containers have them
+        return ""
+
+
+def expand_user(path: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Put the user's own folder in the place of a `~` at the beginning. ConfigError when there is none."""
+    if path == "~" or path.startswith("~/"):
+        return user_home(environ).rstrip("/") + path[1:] or "/"
+    return os.path.expanduser(path)  # `~ann/notes`
 
 
 def real_path(path: str) -> str:

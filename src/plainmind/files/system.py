@@ -14,7 +14,7 @@ from functools import cache
 from types import TracebackType
 
 from plainmind.base.errors import LockTimeout, PathNotAllowed, PlainmindError, StorageFailure, WorkspaceError
-from plainmind.base.lazy import Lock, parse_json
+from plainmind.base.lazy import RLock, parse_json
 from plainmind.files.safe_open import PASSAGE_FLAGS, open_real_folder
 
 TYPE_CHECKING = False
@@ -356,20 +356,48 @@ _LONGEST_PAUSE_S = 0.05
 _SIGNATURE_BYTES = 512
 _MARK_BYTES = 128
 
-# Guards `_open_locks` and is taken around every fork: a child finds each lock open and listed, or neither.
-_fork_guard = Lock()
-_open_locks: set[HeldLock] = set()
+
+class _OpenFile:
+    """The descriptor of a lock, -1 once it is closed. It is listed in the lock's place, which may be forgotten."""
+
+    __slots__ = ("fd",)
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def close_in_child(self) -> None:
+        """Close the child's copy; unlocking it would unlock the parent's."""
+        fd, self.fd = self.fd, -1
+        os.close(fd)
+
+
+# Guards `_open_files` and is taken around every fork: a child finds each lock open and listed, or neither. Garbage may
+# be collected, and locks with it, in any thread that has it already.
+_fork_guard = RLock()
+_open_files: set[_OpenFile] = set()
 
 
 class HeldLock:
-    """A lock that is held until `release()`, the end of its `with` block, or the death of the process."""
+    """A lock that is held until `release()`, the end of its `with` block, the death of the process, or its own.
 
-    __slots__ = ("fd", "path", "system")
+    Its own: what nobody refers to any more is let go.
+    """
 
-    def __init__(self, path: str, fd: int, system: System) -> None:
+    __slots__ = ("_file", "path", "system")
+
+    def __init__(self, path: str, file: _OpenFile, system: System) -> None:
         self.path = path
-        self.fd = fd
+        self._file = file
         self.system = system
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            self.release()
+
+    @property
+    def fd(self) -> int:
+        """The open file; -1 once it is let go."""
+        return self._file.fd
 
     def mark(self) -> bytes:
         """What the last holder left for the next one; nothing when that cannot be read."""
@@ -385,8 +413,8 @@ class HeldLock:
     def release(self) -> None:
         """Let go; more than once does no harm."""
         with _fork_guard:
-            _open_locks.discard(self)
-            fd, self.fd = self.fd, -1
+            _open_files.discard(self._file)
+            fd, self._file.fd = self._file.fd, -1
             if fd < 0:
                 return
             # Unlocked before it is closed: a program that another thread just starts may share it.
@@ -403,11 +431,6 @@ class HeldLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
-
-    def close_in_child(self) -> None:
-        """Close the child's copy; unlocking it would unlock the parent's."""
-        fd, self.fd = self.fd, -1
-        os.close(fd)
 
 
 def lock_path_for(state_dir: str, path: str) -> str:
@@ -483,7 +506,7 @@ def _open_lock(path: str, system: System, *, shared: bool) -> HeldLock:
     while True:
         with _fork_guard:
             try:
-                lock = HeldLock(path, system.open(path, flags), system)
+                file = _OpenFile(system.open(path, flags))
             except FileNotFoundError:
                 pass
             except OSError as error:
@@ -492,8 +515,8 @@ def _open_lock(path: str, system: System, *, shared: bool) -> HeldLock:
                 flags = os.O_RDONLY  # a process that may only read can still keep writers away
                 continue
             else:
-                _open_locks.add(lock)
-                return lock
+                _open_files.add(file)
+                return HeldLock(path, file, system)
         if not flags & os.O_CREAT:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         make_folders(system, os.path.dirname(path))
@@ -575,9 +598,9 @@ def _boot_id() -> str:
 
 def _release_in_child() -> None:
     """Close the locks that a forked child shares: it would keep them after its parent let go."""
-    for lock in _open_locks:
-        lock.close_in_child()
-    _open_locks.clear()
+    for file in list(_open_files):
+        file.close_in_child()
+    _open_files.clear()
     _fork_guard.release()
 
 

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
-from plainmind.base.model import Chunk, FileState, Restriction, SearchFilter, Source
+from plainmind.base.model import Chunk, FileState, Restriction, SearchFilter, Source, date_of
 from plainmind.base.value import replace
 from plainmind.text.chunking import BREADCRUMB
 from plainmind.text.front_matter import NoteNames, name_of, note_names, read_front_matter, tags_in
@@ -156,7 +156,10 @@ def restriction_of(
 def _day_given(name: str, given: dt.date | str | None, today: dt.date) -> str | None:
     if given is None:
         return None
-    day = day_named(given, today, is_last=name == "until") if isinstance(given, str) else given
+    if isinstance(given, str):
+        day = day_named(given, today, is_last=name == "until")
+    else:
+        day = date_of(given, f"`{name}`", "a day (date or text)")
     if day is None:
         raise PlainmindError(
             f"`{name}` names no day: {given}",

@@ -6,13 +6,15 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from plainmind.base.errors import PlainmindError, shell_word
 from plainmind.base.lazy import find_by_name, pattern
-from plainmind.base.model import SyncReport, split_lines
+from plainmind.base.model import SyncReport, sha256_bytes, split_lines
 from plainmind.base.value import value
-from plainmind.config.load import home_folder, user_home
+from plainmind.config.load import home_folder, make_home
+from plainmind.files.history import APPEND, History
+from plainmind.files.safe_open import user_home_or_root
 from plainmind.files.system import hold_lock, try_lock
 from plainmind.notes.discovery import CONFLICT_COPY, markdown_in
 from plainmind.notes.source import NO_TEXT
@@ -21,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
+    from plainmind.files.history import Version
     from plainmind.memory.index import Index
     from plainmind.memory.memory import Memory
     from plainmind.notes.workspace import Workspace
@@ -52,6 +55,8 @@ def examine(memory: Memory, *, verify: bool) -> list[Check]:
     """Run every check; `verify` also reads all that was ever written, which takes a while."""
     examiners: list[Callable[[Memory], Iterator[Check]]] = [
         _former_home,  # before anything else has made the new one
+        _home,
+        _former_path,
         _workspace,
         _skipped_files,
         _files_without_text,
@@ -220,10 +225,11 @@ def _secrets(memory: Memory) -> Iterator[Check]:
 
 def _former_home(memory: Memory) -> Iterator[Check]:
     """Find what was kept before this program had its name: it is not looked into by itself."""
-    former = os.path.join(user_home(memory.environ), ".commonplace")
+    own = user_home_or_root(memory.environ)
+    former = os.path.join(own, ".commonplace")
     if not os.path.isdir(former):
         return
-    home = home_folder({"HOME": user_home(memory.environ)})
+    home = home_folder({"HOME": own})
     hint = f"mv {shell_word(former)} {shell_word(home)}"
     if os.path.isdir(home):  # into which `mv` would put it
         aside = (
@@ -238,6 +244,49 @@ def _former_home(memory: Memory) -> Iterator[Check]:
         f"{former} is the home of Commonplace, as this program was called: nothing in it is used",
         hint,
     )
+
+
+def _home(memory: Memory) -> Iterator[Check]:
+    make_home(memory.home)
+    if not os.access(memory.home, os.W_OK):
+        yield Check(
+            "home",
+            "problem",
+            f"{memory.home} cannot be written: the index and the history are kept there",
+            "make it writable for this user, or set PLAINMIND_HOME to a folder that you may write",
+        )
+
+
+def _former_path(memory: Memory) -> Iterator[Check]:
+    """Find the history of a workspace that had another path: it is not looked into by itself."""
+    own = memory.places.state
+    states = os.path.dirname(own)
+    if memory.notes.history.latest_changes() or not os.path.isdir(states):
+        return
+    for name in sorted(os.listdir(states)):
+        former = os.path.join(states, name)
+        if former == own or not _has_made(memory, History(os.path.join(former, "history")).latest_changes()):
+            continue
+        aside = f"mv {shell_word(own)} {shell_word(own + '-aside')}"  # it is there: the next check makes it
+        yield Check(
+            "former path",
+            "warning",
+            f"{former} has the history of these notes at another path: `history` and `undo` do not see it",
+            f"if the workspace was moved here, and not copied: {aside} && mv {shell_word(former)} {shell_word(own)}",
+        )
+
+
+def _has_made(memory: Memory, changes: Sequence[Version]) -> bool:
+    """Whether some files are as the latest of these changes has left them."""
+    for change in changes[:1]:
+        try:
+            _, data = memory.notes.notebook.read_bytes(change.path)
+        except PlainmindError:
+            return False
+        if change.operation == APPEND:
+            return f"<!-- m:{change.id} -->".encode() in data
+        return bool(data) and sha256_bytes(data) == change.hash
+    return False
 
 
 def _permissions(memory: Memory) -> Iterator[Check]:

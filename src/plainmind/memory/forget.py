@@ -17,6 +17,7 @@ from plainmind.base.errors import (
     PathNotAllowed,
     PlainmindError,
     ScopeDenied,
+    check_kind,
     shell_word,
 )
 from plainmind.base.lazy import find_by_name, pattern
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from plainmind.index.protocol import IndexStore
     from plainmind.memory.index import Index
     from plainmind.memory.memory import Memory
+    from plainmind.notes.source import TextSource
 
     class KeptEntry(Protocol):
         """One entry of the entry memory."""
@@ -91,6 +93,8 @@ if TYPE_CHECKING:
 
 _ENTRY_KEEPER = "plainmind.guests.entries.access:EntryKeeper"
 _ERASE_PROPOSALS = "plainmind.guests.upkeep.desk:erase_forgotten"
+_COLLECTIONS_WITH = "plainmind.guests.qmd.desk:indexes_with"
+_ERASE_IN_COLLECTIONS = "plainmind.guests.qmd.desk:erase_forgotten"
 _CITATION = pattern(r"(?P<path>.+\.md)(?:#L|:)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?", re.IGNORECASE)
 _NOTE_ID = pattern(r"[0-9A-HJKMNP-TV-Z]{26}")
 NOTE_ID_COMMENT = pattern(r"<!-- m:[0-9A-Za-z_-]+ -->")
@@ -144,7 +148,7 @@ class Forgetting:
             self.require_unchanged(chosen)  # all of them before the first changes: all go, or none
             paths = list(by_path) or self._past_paths(doomed)
             paths += [path for path in self._outdated(memory.index.store, doomed) if path not in paths]
-            hashes = _hashes_of_chunks(memory.index, "memory", paths)
+            hashes = hashes_of_chunks(memory.index, "memory", paths)
             memory.notes.tombstones.bury(hashes)
             for path, ranges in by_path.items():
                 self._remove_lines(path, ranges)
@@ -159,13 +163,16 @@ class Forgetting:
             erase_in_engines(memory, of_every_agent=True)
             self._erase_recalls(chosen)
             self._erase_proposals(chosen, doomed)
+            remarks = find_by_name(_ERASE_IN_COLLECTIONS)(memory, doomed.are_in_text)
             memory.notes.notebook.line_days.forget(self._content_now)
             # Last: until here it has what is to go, and leads to the rest when this was stopped half-way.
             cleaned = memory.notes.history.erase(self._removing(doomed))
         sync()
         if memory.index.providers is not None:
             memory.index.providers.forget_uploads(hashes)
-        return replace(chosen, applied=True, versions_cleaned=cleaned)
+        return replace(
+            chosen, applied=True, versions_cleaned=cleaned, remarks=_once((*chosen.remarks, *remarks))
+        )
 
     def _content_now(self, path: str) -> bytes | None:
         try:
@@ -255,7 +262,9 @@ class Forgetting:
 
     def _outdated(self, store: IndexStore, doomed: DoomedLines) -> list[str]:
         """Name the files that an index still has the lines of, though they have another name or text by now."""
-        outdated = _look_again_if_damaged(lambda: outdated_paths(self._memory, store, doomed.are_in_text))
+        outdated = _look_again_if_damaged(
+            lambda: outdated_paths(self._memory.notes.workspace, store, doomed.are_in_text)
+        )
         return [path for path in outdated if self._may_change(path)]
 
     def _is_anywhere(self, doomed: DoomedLines, text: str) -> bool:
@@ -264,6 +273,8 @@ class Forgetting:
             return True
         if self._only_in is not None:
             return False
+        if find_by_name(_COLLECTIONS_WITH)(self._memory, doomed.are_in_text):
+            return True
         copies = conflict_copies(self._memory.places.state)
         return any(doomed.are_in(_content(copy)) for copy in copies) or self._is_in_bytes_of_index(text)
 
@@ -514,10 +525,9 @@ def _chosen(path: str, data: bytes, lines: list[str], first: int, last: int) -> 
 _ALL_LINES = 1_000_000_000
 
 
-def outdated_paths(memory: Memory, store: IndexStore, has_it: Callable[[str], bool]) -> list[str]:
+def outdated_paths(files: TextSource, store: IndexStore, has_it: Callable[[str], bool]) -> list[str]:
     """Name those of which the index holds a text; a sync takes them out, but leaves words of them for a while."""
-    found = memory.notes.workspace.discover()
-    source = memory.notes.workspace.source
+    found, source = files.discover(), files.source
     with store.reading() as reader:
         plan = plan_sync(found, reader.files(), source)
         return [
@@ -533,6 +543,7 @@ def forget_everywhere(memory: Memory, what: str | Forgotten, *, dry_run: bool) -
     The entries go first: whatever stops this half-way, the lines that they were chosen with are still there, and the
     same call again does the rest.
     """
+    check_kind(what, "what to forget", (str, Forgotten), "text (str), or what a dry run gave (Forgotten)")
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         chosen = _select(memory, what) if isinstance(what, str) else what
@@ -642,7 +653,7 @@ def delete_session(memory: Memory, name: str) -> tuple[str, ...]:
     names = {session.id, *filter(None, [session.key])}
     cited = f"sessions/{os.path.relpath(session.path, store.folder)}"
     with memory.notes.erasures.run_alone():
-        hashes = _hashes_of_chunks(index, "sessions", [cited])
+        hashes = hashes_of_chunks(index, "sessions", [cited])
         memory.notes.tombstones.bury(hashes)
         store.delete(name)
         index.forget_vectors(hashes)
@@ -690,7 +701,7 @@ def _erase_recalls_everywhere(
             log.erase(is_doomed, is_line_doomed, hints)
 
 
-def _hashes_of_chunks(index: Index, source: Source, paths: Iterable[str]) -> list[str]:
+def hashes_of_chunks(index: Index, source: Source, paths: Iterable[str]) -> list[str]:
     """Hashes of everything that the index holds of these files: what the cache may know them by."""
 
     def look() -> list[str]:

@@ -15,6 +15,7 @@ from plainmind.base.errors import (
     PlainmindError,
     StorageFailure,
     WorkspaceError,
+    check_kind,
     check_text,
 )
 from plainmind.base.lazy import RLock, find_by_name, made_once
@@ -25,6 +26,7 @@ from plainmind.base.model import (
     SearchResult,
     Source,
     SyncReport,
+    date_of,
     known_sources,
 )
 from plainmind.base.value import replace
@@ -209,14 +211,18 @@ class Index:
         the conversation that it is `asked_in`.
         """
         check_text(query, "a question")
-        if max_results is not None and max_results < 1:
-            raise PlainmindError(f"max_results is {max_results}", hint="ask for at least one hit")
+        if max_results is not None:
+            check_kind(max_results, "`max_results`", int, "a whole number (int)")
+            if max_results < 1:
+                raise PlainmindError(f"max_results is {max_results}", hint="ask for at least one hit")
+        if min_score is not None:
+            check_kind(min_score, "`min_score`", (int, float), "a number (float)")
         values = self.values
         asked_for = self._asked_for(sources)
         deadline = time.monotonic() + values.timeout_s
         view = OpenView() if self.backend is None else None
         before = self._catch_up(progress, view) if values.syncs_before_search else SyncReport()
-        today = today or self._now().date()
+        today = date_of(today or self._now(), "`today`")
         only = None
         if paths or tags or since is not None or until is not None:
             from plainmind.index.filters import restriction_of

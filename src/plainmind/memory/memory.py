@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from plainmind.base.errors import WorkspaceError
+from plainmind.base.errors import WorkspaceError, path_of
 from plainmind.base.lazy import RLock, find_by_name, made_once
 from plainmind.base.model import (
     EVERY_SCOPE,
@@ -16,8 +16,8 @@ from plainmind.base.model import (
     Source,
     SyncReport,
 )
-from plainmind.config.load import load_here
-from plainmind.files.system import SYSTEM, explain_errors, make_folders
+from plainmind.config.load import load_here, make_home
+from plainmind.files.safe_open import expand_user
 from plainmind.memory import translation
 
 TYPE_CHECKING = False
@@ -227,9 +227,10 @@ class Memory:
     ) -> None:
         """Read the configuration. Nothing else is opened before it is needed."""
         if home is not None:
-            environ = {**environ, "PLAINMIND_HOME": os.path.abspath(os.path.expanduser(os.fspath(home)))}
+            chosen = expand_user(path_of(home, "`home`"), environ)
+            environ = {**environ, "PLAINMIND_HOME": os.path.abspath(chosen)}
         loaded, resolved = load_here(
-            workspace_flag=None if workspace is None else os.fspath(workspace),
+            workspace_flag=None if workspace is None else path_of(workspace, "a workspace"),
             cwd=cwd,
             flags=config or {},
             environ=environ,
@@ -243,8 +244,8 @@ class Memory:
         self._more_sources = more_sources
         self.places = translation.places_of(loaded.settings, resolved, environ)
         self._values = translation.memory_values(loaded, self.places)
-        with explain_errors("create", self.places.home):
-            make_folders(SYSTEM, self.places.home)
+        if broken is None:  # else whoever looks for what is wrong finds this, too
+            make_home(self.places.home)
         if broken is None and translation.has_parts_that_may_be_missing(loaded.settings):
             _ = self.index.engine  # whatever keeps it from working is said now, not by the first search
 
@@ -427,7 +428,7 @@ class Memory:
         """Read lines of a memory file; `path` may be a citation such as `MEMORY.md#L3-L7`, or a link: `[[Note]]`."""
         from plainmind.notes.excerpt import MAX_CHARS, read_excerpt
 
-        if (path := os.fspath(path)).startswith("[["):
+        if (path := path_of(path, "what to read")).startswith("[["):
             from plainmind.notes.links import locate_link
 
             path, line = locate_link(self.notes.workspace, path)
@@ -693,7 +694,7 @@ class Memory:
         importer = self.conversations.importer(
             program, into_one_agent=into_one_agent, again=again, clean=clean
         )
-        return importer.run(os.path.expanduser(path), is_rehearsal=is_rehearsal, progress=progress)
+        return importer.run(expand_user(os.fspath(path)), is_rehearsal=is_rehearsal, progress=progress)
 
     def follow_sessions(
         self,
@@ -705,7 +706,7 @@ class Memory:
     ) -> Iterator[ImportReport]:
         """Import whatever is added, as `import_sessions`, until `wait`, called with seconds, returns true."""
         importer = self.conversations.importer(program, into_one_agent=into_one_agent, again=False)
-        return importer.follow(os.path.expanduser(path), wait=wait)
+        return importer.follow(expand_user(os.fspath(path)), wait=wait)
 
     def redactor(self) -> Redactor:
         """What hides secrets in copies: those of the settings, and what looks like one."""

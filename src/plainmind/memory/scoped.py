@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from plainmind.agent.recalls import Asker, BegunRecall, RecalledLines, RecallLog, Witness, best_line_of
 from plainmind.agent.scope import NOTHING, Access, SearchContext, access_of
-from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied
+from plainmind.base.errors import NotFound, PathNotAllowed, PlainmindError, ScopeDenied, check_kind
 from plainmind.base.lazy import find_by_name, pattern
 from plainmind.base.model import (
     EVERY_SCOPE,
@@ -143,6 +143,7 @@ class ScopedMemory:
     """
 
     def __init__(self, memory: Memory, context: SearchContext, asker: Asker | None = None) -> None:
+        check_kind(context, "who asks", SearchContext, "a SearchContext")
         self._memory = memory
         self.context = context
         self.asker = asker or Asker("python")

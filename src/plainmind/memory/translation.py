@@ -9,8 +9,8 @@ from plainmind.base.errors import ConfigError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.model import SystemZone, known_sources, sha256_text
 from plainmind.base.value import field, value
-from plainmind.config.load import home_folder, index_folder, user_home
-from plainmind.files.safe_open import real_path
+from plainmind.config.load import home_folder, index_folder
+from plainmind.files.safe_open import real_path, user_home_or_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def places_of(settings: Settings, workspace: ResolvedWorkspace, environ: Mapping
         index=os.path.join(agent, key),
         cache=os.path.join(agent, "cache.sqlite"),
         sessions=of_agent(settings.sessions.path),
-        user_home=user_home(environ),
+        user_home=user_home_or_root(environ),
     )
 
 

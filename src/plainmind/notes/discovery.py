@@ -18,6 +18,7 @@ from plainmind.files.safe_open import (
     SYMBOLIC_LINK,
     UNCITABLE,
     Root,
+    expand_user,
     file_refusal,
     in_words,
     name_refusal,
@@ -133,7 +134,7 @@ def mounts_of(workspace: Root, extra_paths: Sequence[ExtraPath]) -> tuple[Mount,
 
 
 def _absolute(workspace: Root, path: str) -> str:
-    return os.path.normpath(os.path.join(workspace.path, os.path.expanduser(path)))
+    return os.path.normpath(os.path.join(workspace.path, expand_user(path)))
 
 
 def _inside(workspace: Root, path: str) -> str | None:
@@ -458,7 +459,7 @@ class Sweep:
         size, inode = status.st_size, status.st_ino
         reason = file_refusal(status)
         if reason is None and size > self._max_file_bytes:
-            reason = f"{in_words(size)}, over the limit of {in_words(self._max_file_bytes)}"
+            reason = f"{in_words(size)}, {OVER_THE_LIMIT} of {in_words(self._max_file_bytes)}"
         if reason is not None:
             self.skip(cited, reason)
             return False
@@ -494,6 +495,7 @@ class Sweep:
 
 
 CONFLICT_COPY = "a copy left by a sync conflict"
+OVER_THE_LIMIT = "over the limit"
 # Syncthing; Dropbox, Nextcloud and Obsidian in some languages; Seafile; Resilio.
 _CONFLICT = pattern(
     r"\.sync-conflict-|[(（][^()（）]*(?:conflict(?:ed|ing) copy|in Konflikt stehende Kopie|copie en conflit"

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from plainmind.base.errors import NotFound, PlainmindError
+from plainmind.base.errors import NotFound, PlainmindError, check_text
 from plainmind.base.lazy import pattern
 from plainmind.base.model import split_lines
 from plainmind.base.value import value
@@ -132,6 +132,7 @@ class Notes:
 
 def read_links(workspace: Workspace, wanted: str) -> NoteLinks:
     """The links of a note, and those that lead to it. Raises NotFound."""
+    check_text(wanted, "a note's name")
     return links_among(Notes(_read_all(workspace)), wanted)
 
 

@@ -16,8 +16,16 @@ from plainmind.files.replace import remove, replace
 from plainmind.files.safe_open import Root, check_relative, file_refusal, name_refusal
 from plainmind.files.system import Erasures, explanation
 from plainmind.notes.discovery import MAX_DEPTH, is_conflict_copy
-from plainmind.notes.notebook import check_new_note, encode_text, keep_as_folder_of_notes
-from plainmind.notes.workspace import CURATED, UTF_8, LineDays, Workspace, as_written, encoding_of
+from plainmind.notes.notebook import check_new_note, keep_as_folder_of_notes
+from plainmind.notes.workspace import (
+    CURATED,
+    UTF_8,
+    LineDays,
+    Workspace,
+    as_written,
+    encode_text,
+    encoding_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

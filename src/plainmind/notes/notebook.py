@@ -16,6 +16,7 @@ from plainmind.base.errors import (
     StorageFailure,
     WorkspaceError,
     check_text,
+    check_texts,
     shell_word,
 )
 from plainmind.base.lazy import pattern
@@ -38,7 +39,9 @@ from plainmind.notes.workspace import (
     as_written,
     day_of,
     decode,
+    encode_text,
     encoding_of,
+    is_plain_text,
 )
 from plainmind.text.note_format import day_header, find_note, format_note, joins_section
 
@@ -86,6 +89,7 @@ class Undone:
     operation: str  # `append` for a note, else what had changed the file: `edit`, `restore`, …
     text: str = ""  # of a note
     others: tuple[str, ...] = ()  # files that were changed as one with it
+    remarks: tuple[str, ...] = ()  # which later notes were gone already
 
 
 @value
@@ -262,6 +266,7 @@ class Notebook:
         self, path: str, old: str, new: str, *, base_hash: str | None = None, allow_shrink: bool = False
     ) -> Edited:
         """Replace a text that stands exactly once in a file; with `base_hash`, only if the file is still that one."""
+        check_texts(path=path, old=old, new=new)
         # What is read here is written later, perhaps as a conflict copy: nothing may be forgotten between the two.
         with self._erasures.hold_off():
             return self._edit(path.removeprefix("./"), old, new, base_hash, allow_shrink=allow_shrink)
@@ -284,7 +289,7 @@ class Notebook:
         base = base_hash or found_hash
         new_hash = self._replace(path, target, edited, base, reason="edit", allow_shrink=allow_shrink)
         self.line_days.tell(path, data, edited, self._now().date())
-        return Edited(path, data.count(b"\n", 0, start) + 1, new_hash)
+        return Edited(path, _line_of(data, start), new_hash)
 
     def change(
         self, wanted: Sequence[tuple[str, str | None, bytes]], *, reason: str, set_id: str | None = None
@@ -315,6 +320,7 @@ class Notebook:
 
         Encoding and line endings stay those of the file. ConflictError when it has changed, or is there already.
         """
+        check_texts(path=path, text=text)
         path = path.removeprefix("./")
         with self._erasures.hold_off():
             if base_hash is None:
@@ -345,7 +351,10 @@ class Notebook:
                 f"`{path}` would have {len(data):,} bytes; the limit is {self._workspace.max_file_bytes:,}",
                 hint="write several files",
             )
-        target = self._target(path)
+        try:
+            target = self._target(path)
+        except NotFound as error:  # it never was part of the memory
+            raise self._workspace.no_place_for(path) from error
         if os.path.lexists(target):
             raise ConflictError(f"`{path}` already exists", hint="choose another name")
         new_hash = self._replace(path, target, data, None, reason="create")
@@ -386,36 +395,56 @@ class Notebook:
         )
 
     def undo(self) -> Undone:
-        """Take back the latest change that was made through here. Raises NotFound, or ConflictError when it cannot."""
+        """Take back the latest change that was made through here. Raises NotFound, or ConflictError when it cannot.
+
+        A note that somebody else removed counts as taken back, and the change before it is the latest.
+        """
         with self._erasures.hold_off():
             self.recover()
-            changes = self._history.latest_changes()
-            if not changes:
-                raise NotFound("there is nothing to undo", hint="`plainmind history` lists what was changed")
-            change = changes[0]
-            if change.operation == APPEND:
-                return self._take_back_note(change)
-            if change.operation == "forget":
-                raise PlainmindError(
-                    f"the latest change has forgotten lines of `{change.path}` for good",
-                    hint="nothing can bring them back; `plainmind restore` undoes an earlier change",
-                )
-            self._change_sets.take_back(changes, [self._target(each.path) for each in changes])
-            return Undone(
-                change.path,
-                change.operation.partition(" ")[0],
-                others=tuple(each.path for each in changes[1:]),
-            )
+            gone: list[str] = []
+            while True:
+                changes = self._history.latest_changes()
+                try:
+                    undone = self._take_back(changes)
+                except PlainmindError as error:
+                    if gone:
+                        raise type(error)("; ".join((str(error), *gone)), hint=error.hint) from error
+                    raise
+                if undone is not None:
+                    return Undone(undone.path, undone.operation, undone.text, undone.others, tuple(gone))
+                gone.append(f"a later note was gone from `{changes[0].path}` already")
 
-    def _take_back_note(self, change: Version) -> Undone:
-        _, data = self.read_bytes(change.path)
+    def _take_back(self, changes: Sequence[Version]) -> Undone | None:
+        """Take back what was changed as one; None for a note that was gone, of which the journal knows now."""
+        if not changes:
+            raise NotFound("there is nothing to undo", hint="`plainmind history` lists what was changed")
+        change = changes[0]
+        if change.operation == APPEND:
+            return self._take_back_note(change)
+        if change.operation == "forget":
+            raise PlainmindError(
+                f"the latest change has forgotten lines of `{change.path}` for good",
+                hint="nothing can bring them back; `plainmind restore` undoes an earlier change",
+            )
+        self._change_sets.take_back(changes, [self._target(each.path) for each in changes])
+        return Undone(
+            change.path,
+            change.operation.partition(" ")[0],
+            others=tuple(each.path for each in changes[1:]),
+        )
+
+    def _take_back_note(self, change: Version) -> Undone | None:
+        reason, data = f"{UNDO} {change.id}", b""
+        try:
+            _, data = self.read_bytes(change.path)
+        except NotFound:
+            if not self._workspace.discover().files:  # its disk may not be mounted
+                raise
         found = find_note(split_lines(decode(data)), change.id)
         if found is None:
-            raise NotFound(
-                f"the latest note is not in `{change.path}` any more",
-                hint=f"`plainmind history {shell_word(change.path)}` tells what became of it",
-            )
-        reason = f"{UNDO} {change.id}"
+            now = sha256_bytes(data)
+            self._history.record(change.path, operation=reason, new_hash=now, length=len(data), previous=now)
+            return None
         self.remove_lines(change.path, [found], base_hash=sha256_bytes(data), reason=reason)
         return Undone(change.path, change.operation, change.text or "")
 
@@ -640,28 +669,6 @@ def check_new_note(path: str, *, depth: int = 0) -> None:
         raise PathNotAllowed(f"`{path[:200]}` cannot be created: {refusal}")
 
 
-def is_plain_text(data: bytes) -> bool:
-    """Whether the text that a file is read as has all of it, but for how its lines end."""
-    encoding = encoding_of(data)
-    try:
-        text = data.decode(encoding)
-    except UnicodeError:
-        return False
-    return "\0" not in text
-
-
-def encode_text(text: str) -> bytes:
-    """The bytes that a text was read from. Raises PlainmindError for half a character, which no file can hold."""
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError as error:
-        half = f"U+{ord(text[error.start]):04X}"
-        raise PlainmindError(
-            f"the text has half a character at place {error.start + 1}: {half} cannot be written",
-            hint="leave it out, or write the whole character",
-        ) from error
-
-
 def _refuse_wide(target: str) -> None:
     """Keep a note in UTF-8 out of a file in UTF-16."""
     if not os.path.exists(target):
@@ -710,7 +717,9 @@ def _in_plain_lines(text: str) -> str:
 def _in_endings_of(data: bytes, text: str) -> bytes:
     """Write a text with the line endings that the file has."""
     raw = encode_text(_in_plain_lines(text))
-    return raw.replace(b"\n", b"\r\n") if b"\r\n" in data else raw
+    if b"\r\n" in data:
+        return raw.replace(b"\n", b"\r\n")
+    return raw.replace(b"\n", b"\r") if b"\r" in data and b"\n" not in data else raw
 
 
 def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotFound:
@@ -724,12 +733,18 @@ def _not_exactly_once(path: str, data: bytes, wanted: bytes, count: int) -> NotF
     lines: list[str] = []
     at = data.find(wanted)
     while at >= 0 and len(lines) < 5:
-        lines.append(str(data.count(b"\n", 0, at) + 1))
+        lines.append(str(_line_of(data, at)))
         at = data.find(wanted, at + len(wanted))
     return NotFound(
         f"the text to replace stands {count} times in `{path}` (lines {', '.join(lines)})",
         hint="give more of the text around it, so that it stands only once",
     )
+
+
+def _line_of(data: bytes, start: int) -> int:
+    """The number of the line that a place is in; a line ends with a line feed, a carriage return, or both."""
+    feeds, returns, both = (data.count(ending, 0, start) for ending in (b"\n", b"\r", b"\r\n"))
+    return feeds + returns - both + 1
 
 
 def _line_at(path: str, offset: int) -> int:

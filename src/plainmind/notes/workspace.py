@@ -53,6 +53,7 @@ _STANDING = ("USER.md", "TOOLS.md", "IDENTITY.md", "SOUL.md")
 _TOP_FILES = (*CURATED, *_STANDING)
 OWN_IGNORE = ".plainmindignore"
 _MOST_NAMES_COMPARED = 5_000
+_MOST_FOLDERS_NAMED = 5
 
 # ASCII digits only: `\d` would also accept the digits of other scripts.
 _DATED_NAME = pattern(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z", IGNORECASE)
@@ -262,6 +263,19 @@ class Workspace:
         raise NotFound(
             f"`{path}` is not part of the memory any more", hint="name its folder in `extraPaths` again"
         )
+
+    def no_place_for(self, path: str) -> PathNotAllowed:
+        """What to say of a new file with this path, where `place_of` finds no place for it."""
+        folders = [f"`{mount.cited}/`" for mount in (self._daily, *self._extras) if mount.cited]
+        return PathNotAllowed(
+            f"`{printable(path[:200])}` is outside of the memory: {self._extent}",
+            hint=f"choose a path beneath {' or '.join(folders[:_MOST_FOLDERS_NAMED])}",
+        )
+
+    @property
+    def _extent(self) -> str:
+        extra = ", and the extra paths" if self._extras else ""
+        return f"that is `MEMORY.md` and the `.md` files beneath `memory/`{extra}"
 
     def watched_paths(self) -> tuple[str, ...]:
         """Files and folders where a change may matter, for `watch`."""
@@ -548,6 +562,28 @@ def encoding_of(raw: bytes) -> str:
     except UnicodeDecodeError:
         return "cp1252" if _is_western(raw) else UTF_8
     return UTF_8
+
+
+def is_plain_text(data: bytes) -> bool:
+    """Whether the text that a file is read as has all of it, but for how its lines end."""
+    encoding = encoding_of(data)
+    try:
+        text = data.decode(encoding)
+    except UnicodeError:
+        return False
+    return "\0" not in text
+
+
+def encode_text(text: str) -> bytes:
+    """The bytes that a text was read from. Raises PlainmindError for half a character, which no file can hold."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        half = f"U+{ord(text[error.start]):04X}"
+        raise PlainmindError(
+            f"the text has half a character at place {error.start + 1}: {half} cannot be written",
+            hint="leave it out, or write the whole character",
+        ) from error
 
 
 def as_written(raw: bytes, encoding: str) -> bytes:

@@ -257,6 +257,7 @@ def test_a_change_is_seen_in_the_history_and_taken_back(written):
     change = written.get(f"/v1/history/{listed[0]['id']}")
     assert ("- wrong" in change["text"], "- second" in change["before"]) == (True, True)
     undone = written.post("/v1/undo", {})
+    assert undone["remarks"] == []
     assert (undone["path"], "- second" in file.read_text()) == ("memory/mistake.md", True)
     back = written.post(f"/v1/history/{listed[0]['id']}/restore", {})
     assert "- wrong" in file.read_text()

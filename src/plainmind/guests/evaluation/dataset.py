@@ -10,6 +10,7 @@ from typing import Any
 
 from plainmind.base.errors import NotFound, PlainmindError
 from plainmind.base.value import value
+from plainmind.files.safe_open import expand_user
 
 QUERIES = "queries"  # with .jsonl behind it, the file that is read where no other is named
 META = "meta.json"
@@ -57,7 +58,7 @@ def read_dataset(
     A workspace may have several sets of questions: `queries` names the one to read, without `.jsonl`.
     Raises NotFound when there are no questions, PlainmindError for a line that cannot be understood.
     """
-    top = os.path.abspath(os.path.expanduser(folder))
+    top = os.path.abspath(expand_user(folder))
     name = f"{queries}.jsonl"
     alone = os.path.isfile(os.path.join(top, name))
     folders = {os.path.basename(top): top} if alone else dict(_workspaces_in(top, name))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.value import value
+from plainmind.files.safe_open import expand_user
 from plainmind.guests.evaluation.dataset import AskedWorkspace, Question
 
 SHOWN_AT_ONCE = 6  # what an agent gets when it does not ask for more
@@ -116,7 +116,7 @@ Results: TypeAlias = Mapping[tuple[str, str], tuple[Shown, ...]]
 
 def write_results(file: str, answers: Iterable[Answer]) -> None:
     """Write one line an answer."""
-    with open(os.path.expanduser(file), "w", encoding="utf-8") as opened:
+    with open(expand_user(file), "w", encoding="utf-8") as opened:
         opened.writelines(json.dumps(row_of(answer), ensure_ascii=False) + "\n" for answer in answers)
 
 
@@ -141,7 +141,7 @@ def row_of(answer: Answer) -> dict[str, Any]:
 def read_results(file: str) -> Results:
     """Read what `write_results` wrote. Raises PlainmindError for a line that is something else."""
     results: dict[tuple[str, str], tuple[Shown, ...]] = {}
-    with open(os.path.expanduser(file), encoding="utf-8") as lines:
+    with open(expand_user(file), encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)

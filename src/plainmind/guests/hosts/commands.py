@@ -14,6 +14,7 @@ from plainmind.base.errors import PlainmindError
 from plainmind.base.value import replace
 from plainmind.cli.console import Console, is_terminal, plural
 from plainmind.cli.options import describe, open_memory
+from plainmind.files.safe_open import user_home, user_home_or_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -506,7 +507,7 @@ def _site(arguments: argparse.Namespace) -> Site:
     from plainmind.guests.hosts.catalogue import Site
 
     project = os.getcwd() if arguments.project else None
-    return Site(os.path.expanduser("~"), os.environ, project)
+    return Site(user_home(), os.environ, project)
 
 
 def _server(memory: Memory, arguments: argparse.Namespace) -> Server:
@@ -542,5 +543,5 @@ def _show_changes(host: Host, changes: Iterable[Change], console: Console) -> No
 
 
 def _short(path: str) -> str:
-    home = os.path.expanduser("~")
+    home = user_home_or_root()
     return "~" + path[len(home) :] if path.startswith(home + "/") else path

@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from plainmind.base.errors import LockTimeout, PlainmindError
+from plainmind.base.errors import ConfigError, LockTimeout, PlainmindError
 from plainmind.base.lazy import find_by_name
 from plainmind.base.value import value
+from plainmind.files.safe_open import expand_user
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ _TRIES, _BETWEEN_S = 5, 0.06
 
 def _copilot_transcript(session_id: str) -> str:
     """Where Copilot keeps a session: at its end it does not say so."""
-    folder = os.environ.get("COPILOT_HOME") or os.path.expanduser("~/.copilot")
+    folder = os.environ.get("COPILOT_HOME") or expand_user("~/.copilot")
     return os.path.join(folder, "session-state", os.path.basename(session_id), "events.jsonl")
 
 
@@ -569,8 +570,13 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 def _usual_folder() -> str:
-    """Where it is written down what went wrong before a memory was open."""
-    return os.path.join(os.environ.get("PLAINMIND_HOME") or os.path.expanduser("~/.plainmind"), "hosts")
+    """Where it is written down what went wrong before a memory was open; "" where there is no home."""
+    from plainmind.config.load import home_folder
+
+    try:
+        return os.path.join(home_folder(os.environ), "hosts")
+    except ConfigError:
+        return ""
 
 
 _FAILURES = "hook-failures.jsonl"
@@ -582,6 +588,8 @@ def note_failure(folder: str, reason: str) -> None:
     """Write down why a hook did nothing; the latest fifty are kept."""
     from plainmind.files.atomic import write_atomically
 
+    if not folder:
+        return
     path = os.path.join(folder, _FAILURES)
     try:
         line = json.dumps({"at": int(time.time()), "why": reason[:500]}, ensure_ascii=False)

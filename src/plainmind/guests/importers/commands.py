@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from plainmind.base.errors import PlainmindError
 from plainmind.cli.console import Console, plural
 from plainmind.cli.options import describe, open_memory
+from plainmind.files.safe_open import expand_user
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _import_one(
 def _path(arguments: argparse.Namespace) -> str:
     given: str | None = arguments.path
     if given is not None:
-        return os.path.abspath(os.path.expanduser(given))
+        return os.path.abspath(expand_user(given))
     usual = _usual_place(arguments.program)
     if not usual:
         raise PlainmindError(
@@ -144,7 +145,7 @@ def _usual_place(program: str) -> str:
     variable, below, usual = _USUAL_PLACES[program]
     told = os.environ.get(variable) if variable else None
     place = os.path.join(told, below) if told else usual
-    return os.path.abspath(os.path.expanduser(place)) if place else ""
+    return os.path.abspath(expand_user(place)) if place else ""
 
 
 # --- all programs of this machine ---

@@ -21,6 +21,7 @@ from plainmind.base.extras import install_hint
 from plainmind.base.lazy import RLock, find_by_name, made_once
 from plainmind.base.model import sha256_text
 from plainmind.base.value import replace, value
+from plainmind.files.safe_open import expand_user
 from plainmind.memory.memory import Memory
 from plainmind.memory.scoped import denial
 from plainmind.notes.scopes import scope_of_session
@@ -264,7 +265,7 @@ class FrameworkMemory:
 
 def open_memory(folder: str | os.PathLike[str] | None) -> Memory:
     """Open the memory in a folder, made when it is missing; what was said is searched too, unless settings say no."""
-    workspace = None if folder is None else os.path.expanduser(os.fspath(folder))
+    workspace = None if folder is None else expand_user(os.fspath(folder))
     entries = {} if _has_lancedb() else {"entries": {"driver": "sqlite"}}
 
     memory = Memory.from_environment(

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from plainmind.base.errors import ConfigError, IndexCorrupt, IndexUnavailable, PlainmindError
 from plainmind.base.model import Chunk, IndexFingerprint, Source
 from plainmind.base.value import replace
+from plainmind.files.safe_open import expand_user
 from plainmind.guests.lancedb.library import TableFault, plain_faults, refusal
 from plainmind.guests.lancedb.place import LocalPlace, Place, Pointer, RemotePlace, Turn
 from plainmind.guests.lancedb.rows import chunk_body
@@ -422,7 +423,7 @@ def _whole_address(uri: str) -> str:
     """An address, or a path that means the same wherever a program is started. Raises ConfigError."""
     if "://" in uri:
         return uri
-    path = os.path.expanduser(uri)
+    path = expand_user(uri)
     if not os.path.isabs(path):
         raise ConfigError(
             f"`store.uri` is neither an address nor a whole path: {uri}",

@@ -26,6 +26,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import EmbedderIdentity, ProgressCallback
 from plainmind.base.value import field, record, value
 from plainmind.embed.protocol import EmbeddingSettings, usable_cores
+from plainmind.files.safe_open import expand_user
 from plainmind.guests.local.model_files import (
     DEFAULT_CACHE_DIR,
     Hub,
@@ -122,7 +123,7 @@ class LocalEmbedder(PromptedEmbedder):
     def _path_on_disk(self) -> str:
         if self._hub_file is not None:
             return self._hub.path_of(self._hub_file)
-        return os.path.abspath(os.path.expanduser(self._named))
+        return os.path.abspath(expand_user(self._named))
 
     def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
         return self._open().embed(texts)

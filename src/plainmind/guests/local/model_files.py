@@ -23,7 +23,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.model import ProgressCallback, Vector
 from plainmind.base.value import field, value
 from plainmind.embed.protocol import FullEmbedder, check_vectors
-from plainmind.files.safe_open import real_path
+from plainmind.files.safe_open import expand_user, real_path
 from plainmind.files.system import hold_lock
 from plainmind.guests.net.failures import (
     Answer,
@@ -198,7 +198,7 @@ class Hub:
     def folder_of(self, repo: str, revision: str = "main") -> str:
         """Where the files of a repository are."""
         return os.path.join(
-            real_path(os.path.abspath(os.path.expanduser(self.cache_dir))),
+            real_path(os.path.abspath(expand_user(self.cache_dir))),
             *repo.split("/"),
             *revision.split("/"),
         )

@@ -16,6 +16,7 @@ from plainmind.base.extras import install_hint
 from plainmind.base.model import EmbedderIdentity, ProgressCallback
 from plainmind.base.value import value
 from plainmind.embed.protocol import EmbeddingSettings, usable_cores
+from plainmind.files.safe_open import expand_user
 from plainmind.guests.local.model_files import (
     DEFAULT_CACHE_DIR,
     Hub,
@@ -74,7 +75,7 @@ class OnnxEmbedder(PromptedEmbedder):
         self._threads = settings.threads or usable_cores()
         self._opening = threading.Lock()
         self._model: OnnxModel | None = None
-        written = os.path.expanduser(self._named)
+        written = expand_user(self._named)
         self._path = os.path.abspath(written) if os.path.isdir(written) else None
         if self._path is None and not is_hub_name(self._named):
             raise ConfigError(

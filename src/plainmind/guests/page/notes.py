@@ -220,8 +220,7 @@ def read_note(call: Call) -> Reply:
 
 
 def _note(call: Call, found: FoundFile, data: bytes, text: str, wanted: str | None) -> shapes.Note:
-    from plainmind.notes.notebook import is_plain_text
-    from plainmind.notes.workspace import decode
+    from plainmind.notes.workspace import decode, is_plain_text
     from plainmind.text.front_matter import note_names
 
     lines = split_lines(text)
@@ -502,7 +501,7 @@ def undo(call: Call) -> Reply:
     """Take back the latest change."""
     call.require_owner("the history is its owner's")
     undone = call.memory.undo()
-    return Reply(shapes.Undone(undone.path, undone.operation, undone.text, undone.others))
+    return Reply(shapes.Undone(undone.path, undone.operation, undone.text, undone.others, undone.remarks))
 
 
 # --- forgetting ---

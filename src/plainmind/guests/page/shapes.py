@@ -225,6 +225,7 @@ class Undone:
     operation: str
     text: str = field(metadata=about("of a note"))
     others: tuple[str, ...] = field(metadata=about("files that were changed together with it"))
+    remarks: tuple[str, ...] = field(metadata=about("later notes that were gone already, in sentences"))
 
 
 @value

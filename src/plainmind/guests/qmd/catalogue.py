@@ -10,10 +10,11 @@ import json
 import os
 from collections.abc import Mapping
 
-from plainmind.base.errors import PlainmindError
+from plainmind.base.errors import ConfigError, PlainmindError
 from plainmind.base.lazy import pattern
 from plainmind.base.value import field, value
 from plainmind.files.atomic import write_atomically
+from plainmind.files.safe_open import expand_user, user_home
 from plainmind.files.system import read_file
 
 TYPE_CHECKING = False
@@ -64,7 +65,6 @@ class Whereabouts:
 
 def whereabouts(environ: Mapping[str, str], cwd: str, index: str | None) -> Whereabouts:
     """Find the index that is meant: one by name, else that of the project, else the only one."""
-    home = environ.get("HOME") or os.path.expanduser("~")
     if index is None:
         local = _local_config(cwd)
         if local is not None:
@@ -74,10 +74,23 @@ def whereabouts(environ: Mapping[str, str], cwd: str, index: str | None) -> Wher
     if "/" in name:
         name = os.path.abspath(os.path.join(cwd, name)).replace("/", "_").removeprefix("_")
     config = environ.get("QMD_CONFIG_DIR") or os.path.join(
-        environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "qmd"
+        environ.get("XDG_CONFIG_HOME") or os.path.join(user_home(environ), ".config"), "qmd"
     )
-    cache = os.path.join(environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "qmd")
+    cache = os.path.join(environ.get("XDG_CACHE_HOME") or os.path.join(user_home(environ), ".cache"), "qmd")
     return Whereabouts(os.path.join(config, f"{name}.yml"), cache, name)
+
+
+def known_indexes(environ: Mapping[str, str], folder: str) -> list[Whereabouts]:
+    """The indexes that we made for this user: those by name, and that of the project which a folder is in."""
+    own = whereabouts(environ, folder, None)
+    found = [own] if own.project else []
+    try:
+        usual = whereabouts(environ, folder, DEFAULT_INDEX)
+        names = sorted(os.listdir(os.path.dirname(usual.home)))
+    except (ConfigError, FileNotFoundError, NotADirectoryError):  # there is not even a place for them
+        names = []
+    found += [whereabouts(environ, folder, name) for name in names]
+    return [where for where in found if os.path.isdir(where.home)]
 
 
 def _local_config(folder: str) -> str | None:
@@ -207,7 +220,7 @@ def _shelf(name: str, entry: Mapping[str, Any]) -> Shelf:
     path, mask = entry.get("path"), entry.get("pattern")
     return Shelf(
         name,
-        os.path.expanduser(path) if isinstance(path, str) else "",
+        expand_user(path) if isinstance(path, str) else "",
         mask if isinstance(mask, str) and mask else EVERY_NOTE,
         tuple(each for each in ignore if isinstance(each, str)) if isinstance(ignore, list) else (),
         update if isinstance(update, str) and update else None,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
+from plainmind.files.safe_open import expand_user, user_home_or_root
 from plainmind.guests.qmd.catalogue import EVERY_NOTE, Catalogue, Shelf, Whereabouts
 from plainmind.guests.qmd.desk import (
     CERTAIN,
@@ -355,7 +356,7 @@ def _collection_add(desk: Desk, words: Sequence[str]) -> None:
             "  Pass '.' to index the current directory.\n"
             "  --mask / --glob: glob (default **/*.md), brace group, or comma-separated list"
         )
-    path = os.path.realpath(os.path.expanduser(words[0]))
+    path = os.path.realpath(expand_user(words[0]))
     received = f"  Received: {words[0]}\n  Resolved: {path}\n"
     if not os.path.exists(path):
         raise Refusal(
@@ -556,7 +557,7 @@ def _place_of(desk: Desk, place: str) -> tuple[str, str]:
     if place.startswith("qmd:"):
         name, _, prefix = place.removeprefix("qmd:").lstrip("/").partition("/")
         return desk.shelf(name).name, prefix
-    path = os.path.realpath(os.path.expanduser(place))
+    path = os.path.realpath(expand_user(place))
     above = [
         each
         for each in desk.catalogue.shelves.values()
@@ -699,7 +700,7 @@ def _doctor(desk: Desk, words: Sequence[str]) -> int:
 def _init(desk: Desk, words: Sequence[str]) -> int:
     del desk, words
     here = os.getcwd()
-    if os.path.realpath(here) == os.path.realpath(os.path.expanduser("~")):
+    if os.path.realpath(here) == os.path.realpath(user_home_or_root()):
         raise Refusal(
             "Refusing to initialize a local index in $HOME. The global index is automatically created; run"
             " `qmd collection add <path>` for the global index, or run `qmd init` inside a project folder."

@@ -6,9 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import RLock, made_once, pattern
 from plainmind.base.value import record
-from plainmind.guests.qmd.catalogue import Catalogue, Shelf, Whereabouts, whereabouts
+from plainmind.files.safe_open import expand_user
+from plainmind.guests.qmd.catalogue import Catalogue, Shelf, Whereabouts, known_indexes, whereabouts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,10 +116,10 @@ def _put(line: Line, name: str, given: str) -> None:
 class Desk:
     """One index, and the line that asks it."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, where: Whereabouts | None = None) -> None:
         self.line = line
         self.making = RLock()
-        self.where: Whereabouts = whereabouts(os.environ, os.getcwd(), line.options.get("index") or None)
+        self.where = where or whereabouts(os.environ, os.getcwd(), line.options.get("index") or None)
 
     @made_once
     def catalogue(self) -> Catalogue:
@@ -198,6 +200,56 @@ class Desk:
 def tell(text: str) -> None:
     """Say something that is no part of the answer."""
     sys.stderr.write(f"{text}\n")
+
+
+# --- what is forgotten of a memory whose files are in collections, too ---
+
+
+def indexes_with(memory: Memory, has_it: Callable[[str], bool]) -> list[str]:
+    """Where the indexes are that still have a text which the files have no more."""
+    return [desk.where.home for desk in _desks(memory) if _look_into(desk, has_it)]
+
+
+def erase_forgotten(memory: Memory, has_it: Callable[[str], bool]) -> tuple[str, ...]:
+    """Take forgotten text out of the indexes of collections, where it is not in the files any more; what failed."""
+    remarks: list[str] = []
+    for desk in _desks(memory):
+        try:
+            _erase(desk, has_it)
+        except (PlainmindError, OSError) as error:
+            remarks.append(
+                f"the index of `plainmind qmd` may still have it: {error}; "
+                f"delete `{desk.where.home}`, which the next `plainmind qmd` makes anew"
+            )
+    return tuple(remarks)
+
+
+def _desks(memory: Memory) -> list[Desk]:
+    return [Desk(Line([], {}, []), where) for where in known_indexes(memory.environ, memory.workspace)]
+
+
+def _look_into(desk: Desk, has_it: Callable[[str], bool]) -> list[str]:
+    from plainmind.memory.forget import outdated_paths
+
+    with desk.memory() as indexed:
+        return outdated_paths(desk.files, indexed.index.store, has_it)
+
+
+def _erase(desk: Desk, has_it: Callable[[str], bool]) -> None:
+    from plainmind.memory.forget import hashes_of_chunks, outdated_paths
+
+    desk.ledger.erase(has_it)
+    with desk.memory() as indexed, indexed.notes.erasures.run_alone():
+        index, source = indexed.index, desk.files.source
+        paths = outdated_paths(desk.files, index.store, has_it)
+        if not paths and not index.has_remains:
+            return
+        hashes = hashes_of_chunks(index, source, paths)
+        indexed.notes.tombstones.bury(hashes)
+        index.forget_vectors(hashes)
+        stamp = index.remains.stamp()
+        index.store.erase(source, *paths)
+        index.remains.clear(stamp)
 
 
 # --- what answers ---
@@ -330,7 +382,7 @@ def find_document(desk: Desk, name: str) -> Listed | None:
     tests: tuple[Callable[[Listed], bool], ...] = (
         lambda each: f"qmd://{each.cited}" == name,
         lambda each: f"qmd://{each.cited}".endswith(name),
-        lambda each: each.real == os.path.realpath(os.path.expanduser(name)),
+        lambda each: each.real == os.path.realpath(expand_user(name)),
     )
     return next((each for test in tests for each in desk.documents if test(each)), None)
 

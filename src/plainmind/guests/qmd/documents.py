@@ -279,6 +279,17 @@ class Ledger:
         gone = [digest for name, digest in rows if name == collection]
         return len(gone), len(set(gone) - {digest for name, digest in rows if name != collection})
 
+    def erase(self, has_it: Callable[[str], bool]) -> None:
+        """Drop the documents whose titles have a text, to be looked at again; no byte of the database keeps it."""
+        if not os.path.exists(self.path):
+            return
+        with self._open() as database:
+            doomed = [(row[0], row[1]) for row in database.execute(_ALL) if has_it(row[2])]
+            for collection, path in doomed:
+                database.execute(_DROP, {"collection": collection, "path": path})
+            if doomed:
+                database.execute("VACUUM")
+
     def rename(self, old: str, new: str) -> None:
         """Give a collection another name."""
         with self._open() as database, database:
@@ -351,6 +362,7 @@ class Ledger:
             database = apsw.Connection(self.path)
             try:
                 database.set_busy_timeout(_BUSY_MS)
+                database.execute("PRAGMA secure_delete = ON")  # or a title that was forgotten would stay
                 database.execute(_SCHEMA)
                 yield database
             finally:

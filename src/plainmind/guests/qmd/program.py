@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
+from plainmind.files.safe_open import expand_user
 from plainmind.guests.qmd.keeper import NOT_STARTED
 from plainmind.memory.backend import BackendBusy, BackendFailed, Initiative, Record, Surroundings
 
@@ -369,8 +370,7 @@ def find_program(command: str, environ: Mapping[str, str]) -> str:
     """The program's absolute path. Raises BackendFailed when there is none."""
     from shutil import which
 
-    home = environ.get("HOME") or os.path.expanduser("~")
-    wanted = home + command[1:] if command.startswith("~/") else command
+    wanted = expand_user(command, environ)
     # An empty path would be that of this process, and a relative one would depend on where somebody stands.
     path = os.pathsep.join(part for part in environ.get("PATH", "").split(os.pathsep) if os.path.isabs(part))
     found = which(wanted, path=path or os.devnull) if os.path.isabs(wanted) or "/" not in wanted else None

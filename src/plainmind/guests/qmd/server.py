@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import pattern
+from plainmind.files.safe_open import user_home
 from plainmind.guests.qmd.desk import Desk, Line, Refusal, find_document, search, similar_paths
 from plainmind.guests.qmd.formats import Result, excerpt, number_lines
 
@@ -439,7 +440,7 @@ def _install(line: Line) -> str:
     from plainmind.files.atomic import write_atomically
     from plainmind.files.system import SYSTEM, make_folders
 
-    top = os.path.expanduser("~") if line.has("global") else os.getcwd()
+    top = user_home() if line.has("global") else os.getcwd()
     places = [os.path.join(top, ".agents", "skills", _SKILL)]
     if line.has("yes"):
         places.append(os.path.join(top, ".claude", "skills", _SKILL))

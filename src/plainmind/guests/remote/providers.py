@@ -23,6 +23,7 @@ from plainmind.embed.protocol import (
     create_embedder,
 )
 from plainmind.embed.succession import Choice, KeyFound, LocalModel, Provider, Succession, choose
+from plainmind.files.safe_open import expand_user
 from plainmind.guests.remote.config import RemoteConfig, RemoteSettings
 from plainmind.memory.translation import CacheValues, with_origin_of_provider
 
@@ -406,7 +407,7 @@ def _local_model(settings: Settings, environ: Mapping[str, str]) -> LocalModel:
         folder = model_folder(settings, home_folder(environ))
         wanted = EmbeddingSettings(provider="local", model=path, model_cache_dir=folder)
         return LocalModel(path, exists=create_embedder("local", wanted).is_ready)
-    return LocalModel(path, exists=os.path.exists(os.path.expanduser(path)))
+    return LocalModel(path, exists=os.path.exists(expand_user(path)))
 
 
 def model_folder(settings: Settings, home: str) -> str:

@@ -81,7 +81,7 @@ export async function undoLatest() {
     if (latest.operation !== "forget" && !(await confirm(t("undo"), what, t("undo")))) return undefined;
     const undone = await post("undo");
     tell("note.changed", { path: undone.path });
-    toast(t("undone"));
+    toast([t("undone"), ...undone.remarks].join("; "));
     go(noteHash(undone.path, undone.line || 0));
   } catch (error) {
     fail(error);
