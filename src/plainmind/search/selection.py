@@ -23,12 +23,7 @@ from plainmind.base.value import field, replace, value
 from plainmind.search.pages import ParsedQuery, RankedChunk, is_one_line, places_of, units_of
 from plainmind.search.snippets import Snippet
 from plainmind.text.terms import (
-    fold,
     letters_of,
-    letters_without_spaces,
-    may_be_spaceless,
-    query_terms,
-    stem,
     weight,
 )
 
@@ -60,11 +55,18 @@ def understand(
         from plainmind.index.filters import in_words
 
         return query, where, told + in_words(where.only)
+    from plainmind.search.open_questions import days_alone, without_subject
+
     lists = [(days_alone(query), told)] if query.days else without_subject(query.text, today)
     for only, words in lists:
         if only is not None and reader.passing(replace(where, only=only)):
             return replace(query, text="", terms=()), replace(where, only=only), words
     return query, where, told
+
+
+def _day_in_words(span: DayRange) -> str:
+    last = "" if span.last == span.first else f" to {span.last.isoformat()}"
+    return f"“{span.text}” as {span.first.isoformat()}{last}"
 
 
 def without_missing_phrases(
@@ -90,8 +92,10 @@ def listed(reader: IndexReader, where: SearchFilter, most: int) -> list[RankedCh
     found = sorted(
         zip(reader.chunks(ids), ids, strict=True), key=lambda each: (each[0].path, each[0].ordinal)
     )
-    if where.only is not None and where.only.paths == _OF_ASKER:
-        found.sort(key=lambda each: [not each[0].path.endswith(name) for name in _OF_ASKER])
+    from plainmind.search.open_questions import OF_ASKER
+
+    if where.only is not None and where.only.paths == OF_ASKER:
+        found.sort(key=lambda each: [not each[0].path.endswith(name) for name in OF_ASKER])
     else:
         found.sort(key=lambda each: each[0].day or "", reverse=True)
     return [
@@ -121,137 +125,6 @@ def with_a_phrase(snippets: Iterable[Snippet], only: Restriction) -> Iterator[Sn
         form = plain_form(f"{snippet.best[0].ranked.chunk.context}\n{snippet.text}")
         if any(has_phrase(form, phrase) for phrase in phrases):
             yield snippet
-
-
-# --- questions about a day and nothing else ---
-
-# A longer time has too many notes to list them.
-MOST_DAYS = 31
-# What people say of a day as a whole, besides words that tell nothing anyway.
-_OF_ANY_DAY = """
-    anything been chat chats conversation conversations day diary did discuss discussed do doing done entries entry
-    event everything going happen happened happening journal list log logs new news note notes recorded said show
-    something stuff talk talked talking tell things today up what write written wrote
-    besprochen geredet geschah geschehen gemacht gesprochen getan los notiz notizen passiert tagebuch was
-    diario hablado hablamos hay hecho hemos hice hicimos hubo notas ocurrio ocurrido paso pasado que
-    avons discute eu fait journal parle passe quoi
-    cosa de es fatto gibt successo parlato
-    """
-_OF_ANY_DAY_EAST_ASIAN = """
-    发生 發生 什么 什麼 事情 事 做 干 记 記 录 錄 笔记 日记 有 了 的 吗 呢 过 我 们 們 都 啥 写 寫 情况
-    聊 谈 談 讨论 說 说 話した 話しました 話
-    こと 何 なに なん が を は に の か あった ありました した しました だった どう 出来事 メモ 日記 教えて 書いた
-    무슨 일이 일 있었지 있었어 있었나 있었나요 했지 했어 했나 뭐 뭘 알려줘 알려 줘 에 은 는 이 가 의 메모 일기 기록
-    이야기 얘기
-    """
-
-
-def days_alone(query: ParsedQuery) -> Restriction | None:
-    """The days of a question that asks for nothing but what was on them; None for any other."""
-    first, last = min(span.first for span in query.days), max(span.last for span in query.days)
-    rest = query.text
-    for span in query.days:
-        rest = rest.replace(span.text, " ")
-    if (last - first).days >= MOST_DAYS or not _says_nothing(rest):
-        return None
-    return Restriction(since=first.isoformat(), until=last.isoformat())
-
-
-def _day_in_words(span: DayRange) -> str:
-    last = "" if span.last == span.first else f" to {span.last.isoformat()}"
-    return f"“{span.text}” as {span.first.isoformat()}{last}"
-
-
-def _without_words(text: str, words: str) -> str:
-    """A text of a script without spaces, without these words; longer ones are taken out first."""
-    for word in sorted(words.split(), key=len, reverse=True):
-        text = text.replace(word, " ")
-    return text
-
-
-def _says_nothing(rest: str) -> bool:
-    if may_be_spaceless(rest):
-        rest = _without_words(rest, _OF_ANY_DAY_EAST_ASIAN)
-        if may_be_spaceless(rest) and letters_without_spaces(rest):
-            return False
-    found = query_terms(rest)
-    told = {stem(word) for word in _OF_ANY_DAY.split()}
-    return found.only_stop_words or told.issuperset(found.terms)
-
-
-# --- questions without a subject: who is asking, and what is new ---
-
-# What a memory knows of its person stands there; the last are what people call such a note.
-_OF_ASKER = ("USER.md", "MEMORY.md", "about me.md", "about-me.md", "about_me.md", "me.md")
-_ASKER = pattern(
-    r"\b(?:about (?:me|myself|my life|the user)|am i|(?:know|remember|describe) me|my profile"
-    r"|(?:uber|kennst du|an) mich|von mir|bin ich|(?:de|sobre) mi|quien soy|(?:de|sur) moi|suis je|di me|chi sono"
-    r"|(?:de|sobre) mim|sou eu|over mij|ben ik)\b"
-)
-_ASKER_EAST_ASIAN = pattern(
-    r"(?:关于|關於|了解|瞭解|认识|認識|记得|記得|知道)我|我是[谁誰]|(?:私|僕|俺|自分)(?:について|のこと|は誰)"
-    r"|(?:나|저|내)에 ?대해서?|(?:나|내|저)(?:는|가) ?누구|나를|저를"
-)
-_OF_KNOWING = """
-    a actually all anything are can could did do does everything far give has have is it know known learn learned me
-    memory of on overview please remember remembered s so stored summarise summarize summary tell that the things us
-    what whats who you your
-    alles bitte denn dich du eigentlich erzahl hast ich ist mir sag uber von was weiss weisst wer wir zusammenfassung
-    cosas cuentame dime eso lo que recuerdas sabe sabes todo tu usted yo
-    ce dis est moi peux qu que qui quoi raconte rappelles sais savez tout tu vous
-    che chi cosa dimmi ricordi sai tutto
-    diga lembra o quem tudo voce
-    herinner je over vertel wat weet wie
-    """
-_OF_KNOWING_EAST_ASIAN = """
-    告诉我 告訴我 知道 记得 記得 了解 什么 什麼 多少 哪些 一切 所有 事情 关于 關於 你 您 都 些 的 吗 嗎 呢 有
-    事 谁 誰 是
-    知っている 知ってる 知っています 覚えている 覚えています 教えてください 教えて ください 全部 すべて ますか ます こと
-    何 なに か を は が で です の 誰
-    알고 있는 있어 있니 있나요 알아요 알아 아는 기억하는 기억해 기억 말해줘 알려줘 전부 모든 것을 것 무엇을 무엇 뭘 뭐
-    뭐야 다 좀 누구야 누구지 요 해 야 지
-    """
-_NEW = pattern(
-    r"\b(?:new|news|newest|latest|lately|recent(?:ly)?|neues|neuigkeiten|neulich|kurzlich|zuletzt|neuest\w*"
-    r"|nuevo|novedades|ultimamente|recientemente|neuf|nouveau|nouvelles|recemment|dernierement"
-    r"|nuovo|novita|recentemente|novidades|novo|nieuws|onlangs)\b"
-    r"|最近|最新|新消息|新鲜事|新しい|ニュース|새로운|새 소식|소식|최근|요즘"
-)
-# What is new: of these last days, or if nothing is, of these.
-_NEW_DAYS = (14, 92, 366)
-
-
-def without_subject(text: str, today: date) -> list[tuple[Restriction, tuple[str, ...]]]:
-    """The lists that answer a question about nothing but who asks, or what is new: the first that has anything."""
-    if is_about_asker(text):
-        return [(Restriction(paths=_OF_ASKER), (f"“{text}” as what the notes about you say",))]
-    if not is_about_news(text):
-        return []
-    firsts = [(today - timedelta(days=days - 1)).isoformat() for days in _NEW_DAYS]
-    until = today.isoformat()
-    return [
-        (Restriction(since=since, until=until), (f"“{text}” as the newest, since {since}",))
-        for since in firsts
-    ]
-
-
-def is_about_asker(text: str) -> bool:
-    """Whether a question asks for all that is known of who asks, and for nothing else."""
-    if may_be_spaceless(text):
-        rest, found = _ASKER_EAST_ASIAN.subn(" ", text)
-        return bool(found) and not letters_without_spaces(_without_words(rest, _OF_KNOWING_EAST_ASIAN))
-    words = _LETTERS.findall(fold(text))
-    rest, found = _ASKER.subn(" ", " ".join(words))
-    return bool(found) and set(_OF_KNOWING.split()).issuperset(rest.split())
-
-
-def is_about_news(text: str) -> bool:
-    """Whether a question asks for what is new, and for nothing else."""
-    folded = fold(text)
-    if not may_be_spaceless(text) and " " not in folded:  # a word alone is looked for: it may be a name
-        return False
-    rest, found = _NEW.subn(" ", folded)
-    return bool(found) and _says_nothing(rest)
 
 
 # --- each answer once ---
