@@ -266,6 +266,15 @@ class Callers:
 
 # --- what a request must show ---
 
+# Of a request that nobody who is known has sent: what is wrong, and what to do.
+_UNKNOWN = {
+    "session-over": ("the session is over, or is one of an earlier server", "run `plainmind page` again"),
+    "missing": ("a bearer token is needed", "`plainmind tokens add NAME` makes one"),
+    "unknown": (
+        "this token is not known here: it was revoked, or is of another home",
+        "`plainmind tokens` lists those that are; `plainmind tokens add NAME` makes one",
+    ),
+}
 
 MOST_BODY_BYTES = 2_000_000
 _UTF_8 = frozenset({"utf-8", "utf8"})
@@ -352,13 +361,9 @@ class Gate:
         token = token_in(headers)
         caller = self.callers.find(token)
         if caller is None:
-            over = self.callers.sessions.is_over(token)
-            raise Problem(
-                "session-over" if over else "unauthorized",
-                "the session is over, or is one of an earlier server" if over else "a bearer token is needed",
-                "run `plainmind page` again" if over else "`plainmind tokens add NAME` makes one",
-                headers=(("www-authenticate", "Bearer"),),
-            )
+            over = "session-over" if self.callers.sessions.is_over(token) else ""
+            words = _UNKNOWN[over or ("unknown" if token else "missing")]
+            raise Problem(over or "unauthorized", *words, headers=(("www-authenticate", "Bearer"),))
         right = operation.right
         if right not in {"any", *caller.rights}:
             raise self._refusal(caller, right)
