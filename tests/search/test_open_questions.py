@@ -8,8 +8,8 @@ import pytest
 
 from plainmind import Memory
 from plainmind.search.engine import may_be_open
-from plainmind.search.open_questions import days_alone, is_about_asker, is_about_news
 from plainmind.search.pages import parse
+from plainmind.search.selection import days_alone, is_about_asker, is_about_news
 
 
 @pytest.mark.parametrize(

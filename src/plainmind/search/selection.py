@@ -23,7 +23,11 @@ from plainmind.base.value import field, replace, value
 from plainmind.search.pages import ParsedQuery, RankedChunk, is_one_line, places_of, units_of
 from plainmind.search.snippets import Snippet
 from plainmind.text.terms import (
+    fold,
     letters_of,
+    letters_without_spaces,
+    may_be_spaceless,
+    query_terms,
     weight,
 )
 
@@ -55,8 +59,6 @@ def understand(
         from plainmind.index.filters import in_words
 
         return query, where, told + in_words(where.only)
-    from plainmind.search.open_questions import days_alone, without_subject
-
     lists = [(days_alone(query), told)] if query.days else without_subject(query.text, today)
     for only, words in lists:
         if only is not None and reader.passing(replace(where, only=only)):
@@ -92,10 +94,8 @@ def listed(reader: IndexReader, where: SearchFilter, most: int) -> list[RankedCh
     found = sorted(
         zip(reader.chunks(ids), ids, strict=True), key=lambda each: (each[0].path, each[0].ordinal)
     )
-    from plainmind.search.open_questions import OF_ASKER
-
-    if where.only is not None and where.only.paths == OF_ASKER:
-        found.sort(key=lambda each: [not each[0].path.endswith(name) for name in OF_ASKER])
+    if where.only is not None and where.only.paths == _OF_ASKER:
+        found.sort(key=lambda each: [not each[0].path.endswith(name) for name in _OF_ASKER])
     else:
         found.sort(key=lambda each: each[0].day or "", reverse=True)
     return [
@@ -125,6 +125,127 @@ def with_a_phrase(snippets: Iterable[Snippet], only: Restriction) -> Iterator[Sn
         form = plain_form(f"{snippet.best[0].ranked.chunk.context}\n{snippet.text}")
         if any(has_phrase(form, phrase) for phrase in phrases):
             yield snippet
+
+
+# --- questions about a day and nothing else ---
+
+# A longer time has too many notes to list them.
+MOST_DAYS = 31
+# What people do are things too: "what did we work on", but "what happened at work".
+_DOES = pattern(
+    r"\b(?:i|we|you|they)(?: \w+ly| all| just| ever)? (?:ask|change|get|go|learn|plan|work)\b"
+    r"|\b(?:been|was|were) (?:asking|changing|planning|learning)\b",
+    IGNORECASE,
+)
+_ABOUT = pattern(
+    r"\b(?:about|regarding|concerning|on|at|in|from|for|of|with)"
+    r"((?: (?!(?:what|which|who|that|i|we|you|they)\b)\w+){1,3})",
+    IGNORECASE,
+)
+
+
+def days_alone(query: ParsedQuery) -> Restriction | None:
+    """The days of a question that asks for nothing but what was on them; None for any other."""
+    first, last = min(span.first for span in query.days), max(span.last for span in query.days)
+    rest = query.text
+    for span in query.days:
+        rest = rest.replace(span.text, " ")
+    if (last - first).days >= MOST_DAYS or not _says_nothing(rest):
+        return None
+    return Restriction(since=first.isoformat(), until=last.isoformat())
+
+
+def _without_words(text: str, words: str) -> str:
+    """A text of a script without spaces, without these words; longer ones are taken out first."""
+    for word in sorted(words.split(), key=len, reverse=True):
+        text = text.replace(word, " ")
+    return text
+
+
+def _says_nothing(rest: str) -> bool:
+    from plainmind.text.function_words import (
+        NO_SUBJECT,
+        OF_ANY_DAY,
+        OF_ANY_DAY_EAST_ASIAN,
+        OF_ANY_DAY_ENGLISH,
+    )
+
+    if may_be_spaceless(rest):
+        rest = _without_words(rest, OF_ANY_DAY_EAST_ASIAN)
+        if may_be_spaceless(rest) and letters_without_spaces(rest):
+            return False
+    words = _LETTERS.findall(rest)
+    folded = [*map(fold, words)]
+    if len(words) > 1 and any(set(told.split()).issuperset(folded) for told in OF_ANY_DAY):
+        return True
+    said = " ".join(words)
+    if any(_tells(follows.split(), NO_SUBJECT) for follows in _ABOUT.findall(said)):
+        return False
+    return not _tells(_DOES.sub(" ", said).split(), OF_ANY_DAY_ENGLISH)
+
+
+def _tells(words: Iterable[str], but_for: AbstractSet[str]) -> bool:
+    """Whether some words of English name anything besides these."""
+    found = query_terms(" ".join(word for word in words if fold(word) not in but_for))
+    return bool(found.terms) and not found.only_stop_words
+
+
+# --- questions without a subject: who is asking, and what is new ---
+
+# What a memory knows of its person stands there; the last are what people call such a note.
+_OF_ASKER = ("USER.md", "MEMORY.md", "about me.md", "about-me.md", "about_me.md", "me.md")
+_ASKER = pattern(
+    r"\b(?:about (?:me|myself|my life|the user)|am i|(?:know|remember|describe) me|my profile"
+    r"|(?:uber|kennst du|an) mich|von mir|bin ich|(?:de|sobre) mi|quien soy|(?:de|sur) moi|suis je|di me|chi sono"
+    r"|(?:de|sobre) mim|sou eu|over mij|ben ik)\b"
+)
+_ASKER_EAST_ASIAN = pattern(
+    r"(?:关于|關於|了解|瞭解|认识|認識|记得|記得|知道)我|我是[谁誰]|(?:私|僕|俺|自分)(?:について|のこと|は誰)"
+    r"|(?:나|저|내)에 ?대해서?|(?:나|내|저)(?:는|가) ?누구|나를|저를"
+)
+_NEW = pattern(
+    r"\b(?:new|news|newest|latest|lately|recent(?:ly)?|neues|neuigkeiten|neulich|kurzlich|zuletzt|neuest\w*"
+    r"|nuevo|novedades|ultimamente|recientemente|neuf|nouveau|nouvelles|recemment|dernierement"
+    r"|nuovo|novita|recentemente|novidades|novo|nieuws|onlangs)\b"
+    r"|最近|最新|新消息|新鲜事|新しい|ニュース|새로운|새 소식|소식|최근|요즘"
+)
+# What is new: of these last days, or if nothing is, of these.
+_NEW_DAYS = (14, 92, 366)
+
+
+def without_subject(text: str, today: date) -> list[tuple[Restriction, tuple[str, ...]]]:
+    """The lists that answer a question about nothing but who asks, or what is new: the first that has anything."""
+    if is_about_asker(text):
+        return [(Restriction(paths=_OF_ASKER), (f"“{text}” as what the notes about you say",))]
+    if not is_about_news(text):
+        return []
+    firsts = [(today - timedelta(days=days - 1)).isoformat() for days in _NEW_DAYS]
+    until = today.isoformat()
+    return [
+        (Restriction(since=since, until=until), (f"“{text}” as the newest, since {since}",))
+        for since in firsts
+    ]
+
+
+def is_about_asker(text: str) -> bool:
+    """Whether a question asks for all that is known of who asks, and for nothing else."""
+    from plainmind.text.function_words import OF_KNOWING, OF_KNOWING_EAST_ASIAN
+
+    if may_be_spaceless(text):
+        rest, found = _ASKER_EAST_ASIAN.subn(" ", text)
+        return bool(found) and not letters_without_spaces(_without_words(rest, OF_KNOWING_EAST_ASIAN))
+    words = _LETTERS.findall(fold(text))
+    rest, found = _ASKER.subn(" ", " ".join(words))
+    return bool(found) and set(OF_KNOWING.split()).issuperset(rest.split())
+
+
+def is_about_news(text: str) -> bool:
+    """Whether a question asks for what is new, and for nothing else."""
+    folded = fold(text)
+    if not may_be_spaceless(text) and " " not in folded:  # a word alone is looked for: it may be a name
+        return False
+    rest, found = _NEW.subn(" ", folded)
+    return bool(found) and _says_nothing(rest)
 
 
 # --- each answer once ---

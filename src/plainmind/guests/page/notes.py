@@ -19,7 +19,7 @@ from plainmind.base.model import (
 from plainmind.base.value import replace
 from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Preview, Reply, page_of
-from plainmind.guests.page.versions import Versions, versions_in
+from plainmind.guests.page.gate import Versions, versions_in
 from plainmind.guests.page.wire import Problem
 
 TYPE_CHECKING = False

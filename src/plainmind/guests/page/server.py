@@ -28,9 +28,9 @@ from plainmind.guests.page.gate import (
     header_map,
     token_in,
     too_large,
+    versions_in,
 )
 from plainmind.guests.page.table import Operation, listen, operations
-from plainmind.guests.page.versions import versions_in
 from plainmind.guests.page.wire import Problem, as_json, problem_of, read
 from plainmind.mcp.desk import desk_of
 from plainmind.mcp.guard import PATH as MCP_PATH
