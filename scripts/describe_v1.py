@@ -19,8 +19,9 @@ are `2026-11-16`, times ISO 8601. Parts of a path are percent-encoded. A list th
 
 **Files.** The ETag of a note is the SHA-256 of its bytes. `PUT` needs it as `If-Match` (or `If-None-Match: *` for a
 new file), `PATCH` and `GET` (`If-None-Match`) take it. When the file has changed, the answer is 412 with the present
-text in `current`. `POST /v1/notes` takes an `Idempotency-Key`: the same key writes nothing twice, whenever it is
-repeated.
+text in `current`. Both take several etags, `*` for whatever is there, and weak ones: a proxy that compresses writes
+`W/"…"`, which still says which bytes were read, so that `If-Match` heeds it too (RFC 9110 would refuse it).
+`POST /v1/notes` takes an `Idempotency-Key`: the same key writes nothing twice, whenever it is repeated.
 
 **Problems.** What is not carried out is answered with `application/problem+json` (RFC 9457): `detail` is a sentence
 for people, `hint` says what to do.
@@ -67,13 +68,15 @@ def operation(method: str, path: str, facts: Mapping[str, Any]) -> str:
     if "requestBody" in facts:
         body = kind(facts["requestBody"]["content"]["application/json"]["schema"])
         lines.append(f"- body {body}" if body != "[Nothing](#nothing)" else "- body `{}`")
-    status, answer = next(iter(facts["responses"].items()))
-    content = answer.get("content", {})
-    given = next(
-        (kind(one["schema"]) if "schema" in one else f"`{name}`" for name, one in content.items()), "nothing"
-    )
-    lines.append(f"- {status}: {given}\n")
-    return "\n".join(lines)
+    answers = [(status, answer) for status, answer in facts["responses"].items() if status != "default"]
+    for at, (status, answer) in enumerate(answers):
+        content = answer.get("content", {})
+        given = next(
+            (kind(one["schema"]) if "schema" in one else f"`{name}`" for name, one in content.items()),
+            "nothing",
+        )
+        lines.append(f"- {status}: {given}{', ' + answer['description'] if at else ''}")
+    return "\n".join(lines) + "\n"
 
 
 def table(name: str, schema: Mapping[str, Any]) -> str:

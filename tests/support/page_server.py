@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -14,6 +15,10 @@ from urllib.parse import urlsplit
 
 from tests.support.mcp_process import COMMAND, INITIALIZE
 from tests.support.traced import traced
+
+from plainmind.guests.page.table import document, operations
+
+DESCRIBED = document()
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,20 @@ class Answer:
     def kind(self):
         """Of a problem: `stale` of `urn:plainmind:stale`."""
         return self.json["type"].removeprefix("urn:plainmind:")
+
+
+def check_described(method, target, status):
+    """Whatever any test ever sees of an operation stands in its description; what is refused does under `default`."""
+    path = urlsplit(target).path
+    for operation in operations():
+        place = operation.path.replace(":path}", "}")
+        shape = re.sub(
+            r"\\\{\w+(:path)?\\\}", lambda found: ".+" if found[1] else "[^/]+", re.escape(operation.path)
+        )
+        if operation.method == method and re.fullmatch(shape, path) and status < 400:
+            described = DESCRIBED["paths"][place][method.lower()]["responses"]
+            assert str(status) in described, f"{method} {place} answers {status}, which is not described"
+            return
 
 
 class PageServer:
@@ -122,9 +141,11 @@ class PageServer:
             line.request(method, target, body, sent)
             answer = line.getresponse()
             told = {name.lower(): text for name, text in answer.getheaders()}
-            return Answer(answer.status, told, answer.read())
+            answered = Answer(answer.status, told, answer.read())
         finally:
             line.close()
+        check_described(method, target, answered.status)
+        return answered
 
     def ask_mcp(self, token, method, params=None, *, client=INITIALIZE):
         """What MCP answers to one request in a session of its own: the result, or the error."""

@@ -48,6 +48,9 @@ def test_other_wording_of_the_same_words_is_the_same(new, old):
         ("我不喜欢茶", "我喜欢茶"),
         ("The gateway runs on a Mac Studio in Graz", "The gateway runs on a Mac Studio"),
         ("the owner of the gateway is Emma", "the owner of the gateway is Anna"),
+        ("the backup goes to tern", "the backup goes to tern.backup"),
+        ("the backup goes to tern.backup", "the backup goes to tern"),
+        ("the freezer is set to -18", "the freezer is set to 18"),
     ],
 )
 def test_a_number_a_name_a_not_or_another_order_says_something_else(new, old):

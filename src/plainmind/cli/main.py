@@ -39,6 +39,7 @@ class Command:
     name: str
     module: str  # below plainmind; has `add_<name>(parser)`
     summary: str
+    looks_around: bool = True  # whether it takes the memory that lies where it is typed
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Tell the parser what the command takes, and what it runs."""
@@ -78,12 +79,15 @@ _IN_ORDER = (
     Command(
         "tokens", "guests.page.commands", "let programs use /v1, each with a token and rights of its own"
     ),
-    Command("mcp", "cli.mcp", "serve the memory to any program that speaks MCP"),
+    Command("mcp", "cli.mcp", "serve the memory to any program that speaks MCP", looks_around=False),
     Command(
-        "connect", "guests.hosts.commands", "let an agent use this memory: Claude Code, Codex and others"
+        "connect",
+        "guests.hosts.commands",
+        "let an agent use this memory: Claude Code, Codex and others",
+        looks_around=False,
     ),
     Command("disconnect", "guests.hosts.commands", "take it out of an agent's settings again"),
-    Command("hook", "guests.hosts.hook", "answer an agent's hooks; `connect` sees to it"),
+    Command("hook", "guests.hosts.hook", "answer an agent's hooks; `connect` sees to it", looks_around=False),
     Command(
         "import", "guests.importers.commands", "copy the conversations of other programs, to search them"
     ),
@@ -202,7 +206,7 @@ def _read_plain_line(argv: Sequence[str]) -> SimpleNamespace:
         raise NotPlain
     declared: Any = Declarations()
     command.add_arguments(declared)
-    add_shared_options(declared, level=1, suppress=NO_DEFAULT)
+    add_shared_options(declared, level=1, suppress=NO_DEFAULT, looks_around=command.looks_around)
     arguments: SimpleNamespace = declared.read(argv[1:])
     fill_in_shared_options(arguments)
     arguments.command = command.name

@@ -35,7 +35,9 @@ _UNSET: Mapping[str, Any] = {
 }
 
 
-def add_shared_options(parser: argparse.ArgumentParser, *, level: int, suppress: str) -> None:
+def add_shared_options(
+    parser: argparse.ArgumentParser, *, level: int, suppress: str, looks_around: bool = True
+) -> None:
     """Add the options of every command. Below the top only the two that matter most are shown in the help.
 
     `suppress` is the mark for what has no default, and for what is not shown.
@@ -44,12 +46,13 @@ def add_shared_options(parser: argparse.ArgumentParser, *, level: int, suppress:
     def shown(text: str) -> str:
         return suppress if level else text
 
+    first = "the nearest one" if looks_around else "what your settings name"
     shared = parser.add_argument_group("options everywhere" if level else "options before or after a command")
     shared.add_argument(
         "--workspace",
         metavar="DIR",
         default=suppress,
-        help="the folder that holds the notes (default: the nearest one, then ~/.plainmind/workspace)",
+        help=f"the folder that holds the notes (default: {first}, then ~/.plainmind/workspace)",
     )
     shared.add_argument("--json", action="store_true", default=suppress, help="print JSON for programs")
     hidden: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (

@@ -117,7 +117,7 @@ def parser_for(commands: Iterable[Command], *, listed: Iterable[Command] = ()) -
         )
         if known:
             command.add_arguments(added)
-            add_shared_options(added, level=1, suppress=argparse.SUPPRESS)
+            add_shared_options(added, level=1, suppress=argparse.SUPPRESS, looks_around=command.looks_around)
     return parser
 
 

@@ -38,7 +38,6 @@ from plainmind.text.terms import (
     letters_without_spaces,
     may_be_spaceless,
     query_terms,
-    stem,
     weight,
 )
 
@@ -76,6 +75,11 @@ def understand(
         if only is not None and reader.passing(replace(where, only=only)):
             return replace(query, text="", terms=()), replace(where, only=only), words
     return query, where, told
+
+
+def _day_in_words(span: DayRange) -> str:
+    last = "" if span.last == span.first else f" to {span.last.isoformat()}"
+    return f"“{span.text}” as {span.first.isoformat()}{last}"
 
 
 def without_missing_phrases(
@@ -138,23 +142,17 @@ def with_a_phrase(snippets: Iterable[Snippet], only: Restriction) -> Iterator[Sn
 
 # A longer time has too many notes to list them.
 MOST_DAYS = 31
-# What people say of a day as a whole, besides words that tell nothing anyway.
-_OF_ANY_DAY = """
-    anything been chat chats conversation conversations day diary did discuss discussed do doing done entries entry
-    event everything going happen happened happening journal list log logs new news note notes recorded said show
-    something stuff talk talked talking tell things today up what write written wrote
-    besprochen geredet geschah geschehen gemacht gesprochen getan los notiz notizen passiert tagebuch was
-    diario hablado hablamos hay hecho hemos hice hicimos hubo notas ocurrio ocurrido paso pasado que
-    avons discute eu fait journal parle passe quoi
-    cosa de es fatto gibt successo parlato
-    """
-_OF_ANY_DAY_EAST_ASIAN = """
-    发生 發生 什么 什麼 事情 事 做 干 记 記 录 錄 笔记 日记 有 了 的 吗 呢 过 我 们 們 都 啥 写 寫 情况
-    聊 谈 談 讨论 說 说 話した 話しました 話
-    こと 何 なに なん が を は に の か あった ありました した しました だった どう 出来事 メモ 日記 教えて 書いた
-    무슨 일이 일 있었지 있었어 있었나 있었나요 했지 했어 했나 뭐 뭘 알려줘 알려 줘 에 은 는 이 가 의 메모 일기 기록
-    이야기 얘기
-    """
+# What people do are things too: "what did we work on", but "what happened at work".
+_DOES = pattern(
+    r"\b(?:i|we|you|they)(?: \w+ly| all| just| ever)? (?:ask|change|get|go|learn|plan|work)\b"
+    r"|\b(?:been|was|were) (?:asking|changing|planning|learning)\b",
+    IGNORECASE,
+)
+_ABOUT = pattern(
+    r"\b(?:about|regarding|concerning|on|at|in|from|for|of|with)"
+    r"((?: (?!(?:what|which|who|that|i|we|you|they)\b)\w+){1,3})",
+    IGNORECASE,
+)
 
 
 def days_alone(query: ParsedQuery) -> Restriction | None:
@@ -168,11 +166,6 @@ def days_alone(query: ParsedQuery) -> Restriction | None:
     return Restriction(since=first.isoformat(), until=last.isoformat())
 
 
-def _day_in_words(span: DayRange) -> str:
-    last = "" if span.last == span.first else f" to {span.last.isoformat()}"
-    return f"“{span.text}” as {span.first.isoformat()}{last}"
-
-
 def _without_words(text: str, words: str) -> str:
     """A text of a script without spaces, without these words; longer ones are taken out first."""
     for word in sorted(words.split(), key=len, reverse=True):
@@ -181,13 +174,31 @@ def _without_words(text: str, words: str) -> str:
 
 
 def _says_nothing(rest: str) -> bool:
+    from plainmind.text.function_words import (
+        NO_SUBJECT,
+        OF_ANY_DAY,
+        OF_ANY_DAY_EAST_ASIAN,
+        OF_ANY_DAY_ENGLISH,
+    )
+
     if may_be_spaceless(rest):
-        rest = _without_words(rest, _OF_ANY_DAY_EAST_ASIAN)
+        rest = _without_words(rest, OF_ANY_DAY_EAST_ASIAN)
         if may_be_spaceless(rest) and letters_without_spaces(rest):
             return False
-    found = query_terms(rest)
-    told = {stem(word) for word in _OF_ANY_DAY.split()}
-    return found.only_stop_words or told.issuperset(found.terms)
+    words = _LETTERS.findall(rest)
+    folded = [*map(fold, words)]
+    if len(words) > 1 and any(set(told.split()).issuperset(folded) for told in OF_ANY_DAY):
+        return True
+    said = " ".join(words)
+    if any(_tells(follows.split(), NO_SUBJECT) for follows in _ABOUT.findall(said)):
+        return False
+    return not _tells(_DOES.sub(" ", said).split(), OF_ANY_DAY_ENGLISH)
+
+
+def _tells(words: Iterable[str], but_for: AbstractSet[str]) -> bool:
+    """Whether some words of English name anything besides these."""
+    found = query_terms(" ".join(word for word in words if fold(word) not in but_for))
+    return bool(found.terms) and not found.only_stop_words
 
 
 # --- questions without a subject: who is asking, and what is new ---
@@ -203,25 +214,6 @@ _ASKER_EAST_ASIAN = pattern(
     r"(?:关于|關於|了解|瞭解|认识|認識|记得|記得|知道)我|我是[谁誰]|(?:私|僕|俺|自分)(?:について|のこと|は誰)"
     r"|(?:나|저|내)에 ?대해서?|(?:나|내|저)(?:는|가) ?누구|나를|저를"
 )
-_OF_KNOWING = """
-    a actually all anything are can could did do does everything far give has have is it know known learn learned me
-    memory of on overview please remember remembered s so stored summarise summarize summary tell that the things us
-    what whats who you your
-    alles bitte denn dich du eigentlich erzahl hast ich ist mir sag uber von was weiss weisst wer wir zusammenfassung
-    cosas cuentame dime eso lo que recuerdas sabe sabes todo tu usted yo
-    ce dis est moi peux qu que qui quoi raconte rappelles sais savez tout tu vous
-    che chi cosa dimmi ricordi sai tutto
-    diga lembra o quem tudo voce
-    herinner je over vertel wat weet wie
-    """
-_OF_KNOWING_EAST_ASIAN = """
-    告诉我 告訴我 知道 记得 記得 了解 什么 什麼 多少 哪些 一切 所有 事情 关于 關於 你 您 都 些 的 吗 嗎 呢 有
-    事 谁 誰 是
-    知っている 知ってる 知っています 覚えている 覚えています 教えてください 教えて ください 全部 すべて ますか ます こと
-    何 なに か を は が で です の 誰
-    알고 있는 있어 있니 있나요 알아요 알아 아는 기억하는 기억해 기억 말해줘 알려줘 전부 모든 것을 것 무엇을 무엇 뭘 뭐
-    뭐야 다 좀 누구야 누구지 요 해 야 지
-    """
 _NEW = pattern(
     r"\b(?:new|news|newest|latest|lately|recent(?:ly)?|neues|neuigkeiten|neulich|kurzlich|zuletzt|neuest\w*"
     r"|nuevo|novedades|ultimamente|recientemente|neuf|nouveau|nouvelles|recemment|dernierement"
@@ -248,12 +240,14 @@ def without_subject(text: str, today: date) -> list[tuple[Restriction, tuple[str
 
 def is_about_asker(text: str) -> bool:
     """Whether a question asks for all that is known of who asks, and for nothing else."""
+    from plainmind.text.function_words import OF_KNOWING, OF_KNOWING_EAST_ASIAN
+
     if may_be_spaceless(text):
         rest, found = _ASKER_EAST_ASIAN.subn(" ", text)
-        return bool(found) and not letters_without_spaces(_without_words(rest, _OF_KNOWING_EAST_ASIAN))
+        return bool(found) and not letters_without_spaces(_without_words(rest, OF_KNOWING_EAST_ASIAN))
     words = _LETTERS.findall(fold(text))
     rest, found = _ASKER.subn(" ", " ".join(words))
-    return bool(found) and set(_OF_KNOWING.split()).issuperset(rest.split())
+    return bool(found) and set(OF_KNOWING.split()).issuperset(rest.split())
 
 
 def is_about_news(text: str) -> bool:

@@ -186,3 +186,130 @@ def _korean_pairs(word: str) -> list[str]:
         if word.endswith(ending) and len(word) > len(ending) + 1:
             return _pairs(word[: -len(ending)])
     return _pairs(word)
+
+
+# --- questions without a subject: all that they may be made of ---
+
+# What people say of a day as a whole, besides words that tell nothing anyway: they spoke, did, decided, and asked.
+OF_ANY_DAY_ENGLISH = frozenset(
+    """
+    accomplish accomplished achieve achieved added agree agreed anything asked been catch caught changed chat chats
+    chatted chatting completed concluded conversation conversations day days decide decided diary did discuss
+    discussed discussing discussion discussions do doing done each else entries entry event events everything finished
+    gave give go goes going gone happen happened happening highlights important interesting journal last learned
+    learnt list log logged logs made make me mention mentioned messages new news note noted notes notable overview
+    planned please quick quickly recall recap recapped record recorded remember remembered remind said say saying
+    session sessions settled show since something speak speaking spend spent spoke spoken stuff suggested summarise
+    summarised summarize summarized summary take taken talk talked talking talks tell thing things today together told
+    topics took up went what worked working write written wrote dagboek diario notas notiz notizen passiert tagebuch
+    """.split()  # noqa: SIM905
+)
+
+# What may stand behind "about", "on" or "in" and is no subject either.
+NO_SUBJECT = frozenset(
+    """
+    anything chat chats conversation conversations day days diary discussion discussions else entries everything journal
+    last list log logs notes session sessions something stuff talk talks things today together topics
+    """.split()  # noqa: SIM905
+)
+
+# All that such a question is made of, by language: German, French, Spanish, Italian, Portuguese, Dutch. Folded.
+OF_ANY_DAY = (
+    """
+    abgemacht alles am an anderes auf aufgeschrieben ausgemacht bei beschlossen besonderes besprochen bitte da daran
+    das dazu dem den denn der des dich die dir diskutiert doch du eigentlich eingetragen eintrag eintrage entschieden
+    ereignet ereignisse erinner erinnere erledigt erwahnt erzahl erzahle erzahlt es etwas euch festgehalten festgelegt
+    ganze ganzen gab gearbeitet gefragt gegangen gelernt gemacht gemeinsam gemerkt geplant geplaudert geredet gesagt
+    geschafft geschah geschehen geschrieben gesprach gesprache gesprochen getan gewesen gibt ging gingen hab habe
+    haben hast hat hatte hatten ich ihr im in irgendwas ist lief liste los mal man mich mir mit nenne neu neues
+    neuigkeiten noch nochmal notiert notiz notizen ob oder passiert protokoll s sag sage sei seit seitdem sich sie so
+    sonst tag tage tagebuch thema themen uber um und uns unterhalten unterhaltung unterhaltungen verabredet vereinbart
+    vom von vorgefallen waren war was weisst welche welches wer wichtiges wie wir wo wobei wofur womit woran woruber
+    wovon wozu wurde wurden zeig zeige zu zusammen zusammenfassung fass fasse
+    """,
+    """
+    a ai ait arrive arrives as au autre autres aux avait avec avez avons bavarde bien c ce chose choses choisi comment
+    conversation conversations convenu convenus d dans de deja demande depuis des discussion discussions discute dit
+    dites dont du echange echanges ecrit en encore ensemble entree entrees est et ete etait etaient etions eu
+    evenement evenements fait faites faits important j je jour journal journee l la le les liste m me moi montre n
+    neuf notes nous nouveau nouveautes nouvelles on ont ou parle parles passe passee passees peux planifie pouvez
+    prevu produit qu quel quelle quelles quels que qui quoi rappelle rappeler resume resumer rien s se souviens sujet
+    sujets sur t te tous tout toute travaille tu un une vous y decide decides appris
+    """,
+    """
+    a acordado acordamos al algo anotado anotamos anote aprendi aprendido aprendimos apuntado apuntamos charla
+    charlado charlamos charlas comentado comentamos como con contado contamos conte conversacion conversaciones
+    conversado conversamos cosa cosas cual cuales cuando cuentame de decidi decidido decidimos del desde dia diario
+    dias dice dicho dije dijimos dijiste dijo dime dinos discutido discutimos donde el en entrada entradas era escribi
+    escribimos escrito es esta estuve estuvimos estuvo fue fueron ha habia hable hablado hablamos hablando hablo hace
+    hacer haciendo han has hay he hecho hemos hice hicieron hiciste hicimos hizo hubo importante la las le les lista
+    lo los mas me mencionado mencionamos mi mis muestra muestrame nos nosotros nota notas novedades nuestra nuestras
+    nuestro nuestros nuevo nuevas o ocurrido ocurrio otra otras otro otros para pasado paso planeado planeamos por
+    pregunte preguntado preguntamos preguntaste pregunto que quedamos quien recuerda recuerdame recuerdas resume
+    resumen se sido sobre sucedido sucedio son te tema temas toda todas todo todos trabajado trabajamos trabaje tu tus
+    un una unas uno unos y yo
+    """,
+    """
+    a abbiamo accaduto al altra altre altri altro annotato appunti avete avvenuto c che chi chiacchierato chiesto come
+    con concordato conversazione conversazioni cos cosa cose da dal de deciso del della detto di diario dimmi discusso
+    dove e elenca era fatto giornata giorno gli ha hai hanno ho i il imparato importante in io l la lavorato le lo mi
+    mostrami ne nel noi nota notizie novita nuove nuovo parlato per quale quali quando riassumi riassunto ricordami
+    ricordi s scelto scritto si sono stata stati stato su successo sul tu tutto un una vi
+    """,
+    """
+    a aconteceu acontecido anotado anotamos anotei ao aprendemos aprendi aprendido as coisa coisas com combinado
+    combinamos como conte conversa conversado conversamos conversas da das de decidi decidido decidimos decidiu desde
+    dia diario diga discutido discutimos disse dissemos dito do dos e em era escrevemos escrevi escrito eu falado
+    falamos falei falou fazer feito fez fiz fizemos foi foram gente ha houve importante lembra lembre lhe liste mais
+    me mim mostre na nas no nos nota notas novas novidades novo o ocorreu onde os ou outra outras outro outros para
+    passou perguntado perguntamos perguntei perguntou por quais qual quando que quem resuma resumo se sobre tem temos
+    trabalhado trabalhamos trabalhei tudo um uma voce
+    """,
+    """
+    aan afgesproken alles anders beslist besloten besproken dag dagboek dan de die ding dingen een en er gaande
+    gebeurd gebeurde gedaan gehad gekletst geleerd genoteerd gepland gepraat geschreven gesprek gesprekken gesproken
+    gevraagd gewerkt geweest gezegd had hadden hand heb hebben hebt heeft herinner het hoe iets ik in is je jij jullie
+    laat laatste me met mij nieuw nieuwe nieuws nog notitie notities of om ons ook op opgeschreven over samen
+    samenvatting sinds toon u vat van vertel verteld waar waaraan waarover wanneer waren was wat we welke werd wie wij
+    zien zijn
+    """,
+)
+
+OF_ANY_DAY_EAST_ASIAN = """
+    发生 發生 什么 什麼 甚麼 事情 事儿 事 做 干 記 记 錄 录 笔记 筆記 日记 日記 有 了 的 吗 嗎 呢 过 過 我 们 們 咱 你
+    您 都 啥 写 寫 情况 情況 聊天 聊 谈 談 讨论 討論 说 說 讲 講 问 問 提到 提 决定 決定 商量 答应 約定 约定 学到 學到
+    学 學 完成 计划 計劃 还 還 又 哪些 哪里 哪裡 哪儿 怎么样 怎麼樣 怎么 怎麼 如何 过得 一下 一起 另外 其他 告诉 告訴
+    提醒 回顾 回顧 总结 總結 内容 內容 话题 話題 对话 對話 会话 新的 新 变化 變化 是 跟 和 给 給 請 请 吧 啊 呀 些
+    話した 話しました 話してた 話していた 話し合った 話し合いました 話 言った 言いました 言って 聞いた 聞きました
+    尋ねた 質問した 質問しました 相談した 相談しました 決めた 決めました 決まった 決まりました 会話 チャット 私たち
+    私達 僕たち 私 僕 俺 一緒に 他に ほかに 新しい 何か 思い出して 思い出させて 起きた 起きました 起こった
+    起こりました やった やりました 学んだ 学びました まとめて まとめ どんな どうでした どうだった ください でしたっけ
+    でした ですか です っけ たっけ しましたか について こと もの 何 なに なん が を は に の か も と て で ね よ
+    あった ありました した しました していた してた だった どう 出来事 メモ 教えて 書いた 書きました 무슨 일이 일
+    있었지 있었어 있었나 있었나요 있었니 했지 했어 했나 했나요 했니 했더라 했었지 했는지 뭐라고 뭐 뭘 무엇을 무엇 어떤
+    어떻게 알려줘 알려 줘 에 은 는 이 가 의 을 를 와 과 메모 일기 기록 이야기 얘기 대화 말한 말했지 말했어 말했나 말
+    물어봤지 물어봤어 물었지 물었어 물어본 나눴지 나눴어 나눈 결정한 결정했지 결정했어 결정했나 결정 정했지 정했어
+    배웠지 배웠어 우리가 우리 내가 나는 제가 너한테 너에게 새로운 새로 다른 또 기억나 상기시켜 일어났지 일어났어
+    일어난 지냈지 지냈어 요약해 요약 한 것 거 지 어
+    """
+
+OF_KNOWING = """
+    a actually all anything are can could did do does everything far give has have is it know known learn learned me
+    memory of on overview please remember remembered s so stored summarise summarize summary tell that the things us
+    what whats who you your
+    alles bitte denn dich du eigentlich erzahl hast ich ist mir sag uber von was weiss weisst wer wir zusammenfassung
+    cosas cuentame dime eso lo que recuerdas sabe sabes todo tu usted yo
+    ce dis est moi peux qu que qui quoi raconte rappelles sais savez tout tu vous
+    che chi cosa dimmi ricordi sai tutto
+    diga lembra o quem tudo voce
+    herinner je over vertel wat weet wie
+    """
+
+OF_KNOWING_EAST_ASIAN = """
+    告诉我 告訴我 知道 记得 記得 了解 什么 什麼 多少 哪些 一切 所有 事情 关于 關於 你 您 都 些 的 吗 嗎 呢 有
+    事 谁 誰 是
+    知っている 知ってる 知っています 覚えている 覚えています 教えてください 教えて ください 全部 すべて ますか ます こと
+    何 なに か を は が で です の 誰
+    알고 있는 있어 있니 있나요 알아요 알아 아는 기억하는 기억해 기억 말해줘 알려줘 전부 모든 것을 것 무엇을 무엇 뭘 뭐
+    뭐야 다 좀 누구야 누구지 요 해 야 지
+    """

@@ -91,9 +91,22 @@ _IDLE = frozenset(
 )  # of "the user prefers …", which a person says of themselves as "I prefer …"
 
 
+# Text between spaces; Chinese, Japanese and Korean, which have none or others, part it too.
+_PIECE = pattern("[^\\s\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff]+")
+_IN_ONE_NUMBER = pattern(r"(?<=\d) (?=\d)")
+_BESIDE_A_SIGN = pattern(r"(?<=\d)\s+(?=[%$€£¥°])|(?<=[$€£¥<>=≤≥~])\s+(?=\d)")
+_MARKS = "\"'`“”„‚‘’«»()[]{}*_,;:!?|…"  # of sentences and of Markdown
+_PLAIN = pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+")
+_HYPHENED = pattern(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_SIGNS = frozenset("%$€£¥°<>=≤≥≠±+#@~")
+
+
 def adds_nothing(new: str, old: str) -> bool:
-    """Whether a sentence has no number, name or "not" that another one lacks, nor turns it round."""
+    """Whether a sentence has no number, name, code or "not" that another one lacks, nor turns it round."""
     if numbers_of(new) != numbers_of(old) or is_negated(new) != is_negated(old):
+        return False
+    (plain, codes), (old_plain, old_codes) = _parted(new), _parted(old)
+    if not codes <= old_codes or plain & ({fold(word) for word in words_of(old)} - old_plain):
         return False
     if not names_of(new) <= {fold(word) for word in words_of(old)}:
         return False
@@ -118,6 +131,26 @@ def words_of(text: str) -> list[str]:
 def numbers_of(text: str) -> list[str]:
     """Every run of digits, in order of their size as text."""
     return sorted(_NUMBER.findall(normalize(text)))
+
+
+def codes_of(text: str) -> set[str]:
+    """What is the same only to the letter: paths, addresses, versions, options, amounts, words with digits."""
+    return _parted(text)[1]
+
+
+def _parted(text: str) -> tuple[set[str], set[str]]:
+    """The words that stand by themselves, folded, and the codes: "tern" is no word of "tern.backup"."""
+    plain: set[str] = set()
+    codes: set[str] = set()
+    for piece in _PIECE.findall(_BESIDE_A_SIGN.sub("", _IN_ONE_NUMBER.sub("·", normalize(text)))):
+        bare = piece.lstrip(_MARKS).rstrip(_MARKS + ".-–—")
+        if _PLAIN.fullmatch(bare):
+            plain.add(fold(bare))
+        elif _HYPHENED.fullmatch(bare):  # "Follow-up" begins a sentence
+            codes.add(fold(bare))
+        elif _WORD.search(bare) or not _SIGNS.isdisjoint(bare):
+            codes.add(bare)
+    return plain, codes
 
 
 def is_negated(text: str) -> bool:

@@ -544,3 +544,37 @@ def test_a_host_that_nobody_knows_is_named(cli):
 
     assert refused.status == 1
     assert "claude-code" in refused.err
+
+
+def test_who_stands_in_another_memory_is_told_that_it_is_not_connected(written, cli, monkeypatch):
+    assert cli("init", "mynotes").status == 0
+    monkeypatch.chdir(written / "mynotes")
+
+    taken = cli("connect", "claude-code")
+    named = cli("connect", "claude-code", "--workspace", ".")
+    monkeypatch.chdir(written)
+    elsewhere = cli("connect", "claude-code")
+
+    note = "note: not connected to ~/mynotes, where you are: plainmind connect claude-code --workspace ."
+    assert [line for line in taken.err.splitlines() if "where you are" in line] == [note]
+    assert "where you are" not in named.err
+    assert "where you are" not in elsewhere.err
+
+
+def test_who_stands_deep_in_another_memory_is_told_its_folder(written, cli, monkeypatch):
+    assert cli("init", "mynotes").status == 0
+    deep = written / "mynotes" / "a b"
+    deep.mkdir()
+    monkeypatch.chdir(deep)
+
+    taken = cli("connect", "cursor", "codex", "--dry-run")
+
+    assert "~/mynotes, where you are: plainmind connect cursor codex --workspace .." in taken.err
+
+
+def test_what_looks_nowhere_around_says_so_in_its_help(cli):
+    for command in ("connect", "mcp"):
+        told = " ".join(cli(command, "--help").out.split())
+        assert "the nearest one" not in told
+        assert "(default: what your settings name, then ~/.plainmind/workspace)" in told
+    assert "(default: the nearest one, then" in " ".join(cli("search", "--help").out.split())

@@ -48,6 +48,13 @@ def test_the_file_is_searched_and_read_without_a_server(notes):
         page.on("console", lambda message: message.type == "error" and errors.append(message.text))
         page.goto(target.as_uri())
         expect(page.get_by_role("option")).to_have_count(2)
+        expect(page.locator(".welcome p")).to_have_text("What your agents know, in plain files.")
+        assert page.locator(".welcome kbd").all_inner_texts() == ["/", "↑ ↓", "⏎", "⌃K"]
+        page.keyboard.press("Escape")
+        page.locator(".detail").click()
+        page.keyboard.press("?")
+        assert page.locator("dialog kbd").all_inner_texts() == ["/", "↑ ↓", "⏎", "w", "⌃K", "?"]
+        page.get_by_role("button", name="Close").click()
         page.get_by_role("searchbox").fill("which grey is the pier painted")
         expect(page.get_by_role("option").first).to_contain_text("pier.md:3")
         page.keyboard.press("ArrowDown")

@@ -217,6 +217,13 @@ def test_a_token_is_made_listed_and_revoked_while_the_server_runs(served):
     assert made["token"] not in listed
     served.run("tokens", "revoke", "phone")
     assert served.ask("GET", "/v1/notes", token=made["token"]).status == 401
+    unknown = "this token is not known here: it was revoked, or is of another home"
+    for token in (made["token"], "pmt_none"):
+        wrong = served.ask("GET", "/v1/notes", token=token)
+        assert (wrong.status, wrong.kind, wrong.json["detail"]) == (401, "unauthorized", unknown)
+        assert "`plainmind tokens`" in wrong.json["hint"]
+    none = served.ask("GET", "/v1/notes", token=None)
+    assert (none.status, none.kind, none.json["detail"]) == (401, "unauthorized", "a bearer token is needed")
 
 
 def test_every_operation_is_in_the_list_of_those_that_need_a_right():

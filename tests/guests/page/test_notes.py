@@ -113,6 +113,49 @@ def test_a_note_is_read_whole_or_by_lines_and_not_again_when_it_is_the_same(serv
     assert served.ask("GET", "/v1/notes/memory/nothing.md").status == 404
 
 
+@pytest.mark.parametrize(
+    "tags", ["W/{0}", '"other", {0}', '"other",W/"more",W/{0}', "*", "{1}", '"a, b" , {0}'], ids=repr
+)
+def test_a_proxy_may_weaken_an_etag_and_a_program_may_name_several(served, tags):
+    etag = etag_of(served.workspace / "memory" / "network.md")
+    named = tags.format(f'"{etag}"', etag)
+
+    same = served.ask("GET", "/v1/notes/memory/network.md", headers={"If-None-Match": named})
+    other = served.ask("GET", "/v1/notes/memory/gateway.md", headers={"If-None-Match": named})
+
+    assert (same.status, same.body) == (304, b"")
+    assert other.status == (304 if named == "*" else 200)
+
+
+@pytest.mark.parametrize("tags", ["W/{0}", '"other", {0}', "*"], ids=repr)
+def test_what_is_saved_may_name_its_version_as_a_proxy_passes_it_on(written, tags):
+    file = new_note(written, "proxy.md")
+    try:
+        for method, body in (
+            ("PUT", {"text": "- one\n- two\n"}),
+            ("PATCH", {"old": "- two", "new": "- three"}),
+        ):
+            named = {"If-Match": tags.format(f'"{etag_of(file)}"')}
+            stale = {"If-Match": 'W/"0", "1"'}
+            assert written.ask(method, "/v1/notes/memory/proxy.md", body, headers=stale).status == 412
+            assert written.ask(method, "/v1/notes/memory/proxy.md", body, headers=named).status == 200
+        assert file.read_text() == "- one\n- three\n"
+        gone = written.ask("PUT", "/v1/notes/memory/never.md", {"text": "x\n"}, headers={"If-Match": "*"})
+        assert (gone.status, gone.kind, gone.json["current"]) == (412, "stale", None)
+    finally:
+        file.unlink()
+
+
+def test_an_etag_that_is_none_names_no_version(written):
+    file = new_note(written, "odd.md")
+
+    for odd in ("W/", ",", '""', '"unclosed'):
+        for method, body in (("PUT", {"text": "x\n"}), ("PATCH", {"old": "first", "new": "x"})):
+            answer = written.ask(method, "/v1/notes/memory/odd.md", body, headers={"If-Match": odd})
+            assert answer.status == 412, (method, odd)
+    assert "first" in file.read_text()
+
+
 def test_who_saves_over_a_file_that_has_changed_gets_the_present_text_and_overwrites_nothing(written):
     file = new_note(written, "two-tabs.md")
     read = written.get("/v1/notes/memory/two-tabs.md")

@@ -72,6 +72,52 @@ def test_lines_that_only_look_alike_are_left_alone(one: str, other: str) -> None
     assert repeated("# Memory\n\n" + "\n".join(both) + "\n") == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Wifi guest: otterhaus", "Guest wifi: otterhaus-gast"),
+        ("Guest wifi is otterhaus", "Guest wifi is otterhaus-gast"),
+        ("Guest wifi is otterhaus", "Guest wifi is otterhaus_gast"),
+        ("The server is backed up to tern", "The server is backed up to tern.backup"),
+        ("The server is backed up to tern", "The server is backed up to /tern"),
+        ("Gateway config lives in infra repo", "Gateway config lives in infra/legacy repo"),
+        ("The keys of the server lie in env", "The keys of the server lie in .env"),
+        ("The invoices go to ada by mail", "The invoices go to ada@tern.example by mail"),
+        ("The printer at home answers at 192.168.1.20", "At home the printer answers at 192.168.20.1"),
+        ("Call the plumber at 0170 456 123", "The plumber: call 0170 123 456"),
+        ("The exchange rate is set to 3.14 there", "There the exchange rate is set to 14.3"),
+        ("The tools are written in C today", "The tools are written in C++ today"),
+        ("The freezer is to be kept at 18 degrees", "The freezer is to be kept at -18 degrees"),
+        ("The ticket to the coast costs 40 €", "The ticket to the coast costs $40"),
+        ("The alarm is set off by smoke > 5", "The alarm is set off by smoke < 5"),
+        ("The cellar door opens with aB3xk9", "The cellar door opens with ab3xk9"),
+        ("The service is started with run -v", "The service is started with run -V"),
+        ("服务器的备份放在 tern", "服务器的备份放在 tern-2b"),
+        ("Guest wifi is otterhaus", "Guest wifi is otterhaus gast"),
+        ("The report goes to anna on friday", "The report goes to anna on friday or to ben"),
+        ("Backups are kept for 7 days on the disk", "Backups are kept for 7 days on the usb disk"),
+        ("Wifi password: Otterhaus", "Wifi password: otterhaus"),
+        ("Wifi password: otterhaus!", "Wifi password: otterhaus"),
+    ],
+)
+def test_a_value_that_is_written_differently_is_another_one(one: str, other: str) -> None:
+    assert repeated(f"# Memory\n\n- {one}\n- {other}\n") == []
+    assert repeated(f"# Memory\n\n- {other}\n- {one}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Guest wifi is otterhaus-gast", "otterhaus-gast is the guest wifi."),
+        ("Gateway config lives in infra/legacy repo", "In the infra/legacy repo lives the gateway config"),
+        ("On Sundays the ticket to the coast costs 40€", "The ticket to the coast costs 40 € on Sundays"),
+        ("The follow-up of the audit is in May", "In May is the Follow-up of the audit"),
+    ],
+)
+def test_a_value_that_is_written_alike_may_stand_anywhere(one: str, other: str) -> None:
+    assert [each.kind for each in repeated(f"# Memory\n\n- {one}\n- {other}\n")] == ["restated"]
+
+
 def test_plans_and_what_came_of_them_are_kept_apart() -> None:
     line = "# Parallax\n\n## Steps\n\n- Gyroscope with the interface for the orientation of devices\n"
 

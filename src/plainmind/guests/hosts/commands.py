@@ -114,6 +114,7 @@ def run_connect(arguments: argparse.Namespace, console: Console) -> int:
                 "none of the hosts that Plainmind knows is installed here",
                 hint="name one: `plainmind connect` lists them",
             )
+        _say_what_is_here(memory, hosts, arguments, console)
         connecting = _Connecting(memory, register, site, arguments, console)
         rows = [_or_say(host, len(hosts), console, connecting.connect) for host in hosts]
         if console.json:
@@ -501,6 +502,25 @@ def _open(arguments: argparse.Namespace) -> Memory:
     memory.close()
     arguments.workspace = project_workspace(os.getcwd(), memory.home)
     return open_memory(arguments, looks_around=False)
+
+
+def _say_what_is_here(
+    memory: Memory, hosts: Sequence[Host], arguments: argparse.Namespace, console: Console
+) -> None:
+    """Say that a memory in or above this folder is not the one that is connected, and how it would be."""
+    if arguments.project or arguments.workspace is not None:
+        return
+    from plainmind.config.load import resolve_workspace
+
+    cwd = os.getcwd()
+    here = resolve_workspace(None, {"HOME": os.path.expanduser("~")}, None, cwd, memory.home)
+    if here.origin.kind != "found" or os.path.realpath(here.path) == os.path.realpath(memory.workspace):
+        return
+    names = " ".join(host.name for host in hosts)
+    console.note(
+        f"not connected to {_short(here.path)}, where you are: plainmind connect {names}"
+        f" --workspace {os.path.relpath(here.path, cwd)}"
+    )
 
 
 def _site(arguments: argparse.Namespace) -> Site:

@@ -266,6 +266,15 @@ class Callers:
 
 # --- what a request must show ---
 
+# Of a request that nobody who is known has sent: what is wrong, and what to do.
+_UNKNOWN = {
+    "session-over": ("the session is over, or is one of an earlier server", "run `plainmind page` again"),
+    "missing": ("a bearer token is needed", "`plainmind tokens add NAME` makes one"),
+    "unknown": (
+        "this token is not known here: it was revoked, or is of another home",
+        "`plainmind tokens` lists those that are; `plainmind tokens add NAME` makes one",
+    ),
+}
 
 MOST_BODY_BYTES = 2_000_000
 _UTF_8 = frozenset({"utf-8", "utf8"})
@@ -352,13 +361,9 @@ class Gate:
         token = token_in(headers)
         caller = self.callers.find(token)
         if caller is None:
-            over = self.callers.sessions.is_over(token)
-            raise Problem(
-                "session-over" if over else "unauthorized",
-                "the session is over, or is one of an earlier server" if over else "a bearer token is needed",
-                "run `plainmind page` again" if over else "`plainmind tokens add NAME` makes one",
-                headers=(("www-authenticate", "Bearer"),),
-            )
+            over = "session-over" if self.callers.sessions.is_over(token) else ""
+            words = _UNKNOWN[over or ("unknown" if token else "missing")]
+            raise Problem(over or "unauthorized", *words, headers=(("www-authenticate", "Bearer"),))
         right = operation.right
         if right not in {"any", *caller.rights}:
             raise self._refusal(caller, right)
@@ -399,3 +404,34 @@ def check_body(headers: Mapping[str, str]) -> None:
 def too_large() -> Problem:
     """Say how much a body may have."""
     return Problem("too-large", f"the body may have {MOST_BODY_BYTES:,} bytes at most", "send less at once")
+
+
+# --- which versions of a file a request names: `If-Match` and `If-None-Match` of RFC 9110 ---
+
+# A tag that a proxy made weak (`W/"…"`, as nginx does when it compresses) counts as the one that it was. The RFC would
+# refuse it in `If-Match`; but our etags are hashes of a file's bytes, and the weak one still says which were read.
+# Whoever sits behind such a proxy could otherwise save nothing.
+_TAG = pattern(r'(?:W/)?"([^"]*)"|([^\s",]+)')  # some programs leave the quotes out
+
+
+@value
+class Versions:
+    """The etags of a header; any version that there is, where it says `*`."""
+
+    etags: frozenset[str]
+    is_any: bool
+
+    def __bool__(self) -> bool:
+        return self.is_any or bool(self.etags)
+
+    def has(self, etag: str) -> bool:
+        """Whether the version that is there is among them."""
+        return self.is_any or etag in self.etags
+
+
+def versions_in(header: str) -> Versions:
+    """Read a header; one that has no tag names a version that no file ever has."""
+    if header.strip() == "*":
+        return Versions(frozenset(), is_any=True)
+    found = frozenset(quoted or bare for quoted, bare in _TAG.findall(header))
+    return Versions(found or frozenset({""} if header else ()), is_any=False)

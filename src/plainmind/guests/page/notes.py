@@ -19,6 +19,7 @@ from plainmind.base.model import (
 from plainmind.base.value import replace
 from plainmind.guests.page import requests, shapes
 from plainmind.guests.page.call import Call, Preview, Reply, page_of
+from plainmind.guests.page.gate import Versions, versions_in
 from plainmind.guests.page.wire import Problem
 
 TYPE_CHECKING = False
@@ -210,7 +211,7 @@ def read_note(call: Call) -> Reply:
     recall = None if call.caller.is_page else call.scoped.begin_recall("read", asker=call.asker)
     found, data, text = _content(call, _path(call))
     etag = sha256_bytes(data)
-    if call.header("if-none-match").strip('"') == etag:
+    if versions_in(call.header("if-none-match")).has(etag):
         return Reply(None, 304, etag=etag)
     note = _note(call, found, data, text, asked.lines)
     if recall is not None:
@@ -334,19 +335,18 @@ def put_note(call: Call) -> Reply:
     asked: requests.WholeText = call.body
     path = _path(call)
     call.require_owner("a whole file can only be written by the owner", "change a part of it with PATCH")
-    base = call.header("if-match").strip().strip('"')
+    wanted = versions_in(call.header("if-match"))
     is_new = call.header("if-none-match").strip() == "*"
-    if not base and not is_new:
+    if not wanted and not is_new:
         raise Problem(
             "precondition-required",
             "say which version of the file the text is made from",
             'send its etag as `If-Match: "…"`, or `If-None-Match: *` to make a new file',
         )
-    if base:
-        _require_version(call, path, base)
+    base = _version_there(call, path, wanted)
     _refuse_marks(call, path, asked.text)
     try:
-        edited = call.memory.write(path, asked.text, base_hash=base or None, allow_shrink=asked.allow_shrink)
+        edited = call.memory.write(path, asked.text, base_hash=base, allow_shrink=asked.allow_shrink)
     except ConflictError as error:
         raise _stale(call, path, str(error)) from error
     return Reply(_changed(call, edited.path, edited.line), 201 if is_new else 200, etag=edited.hash)
@@ -374,12 +374,10 @@ def edit_note(call: Call) -> Reply:
     """Replace a text that stands exactly once in a file."""
     asked: requests.Replacement = call.body
     path = _path(call)
-    base = call.header("if-match").strip().strip('"')
-    if base:
-        _require_version(call, path, base)
+    base = _version_there(call, path, versions_in(call.header("if-match")))
     try:
         edit = call.memory.edit if call.caller.is_page else call.scoped.edit
-        edited = edit(path, asked.old, asked.new, base_hash=base or None, allow_shrink=asked.allow_shrink)
+        edited = edit(path, asked.old, asked.new, base_hash=base, allow_shrink=asked.allow_shrink)
     except ConflictError as error:
         raise _stale(call, path, str(error)) from error
     except NotFound as error:
@@ -389,15 +387,20 @@ def edit_note(call: Call) -> Reply:
     return Reply(_changed(call, edited.path, edited.line), etag=edited.hash)
 
 
-def _require_version(call: Call, path: str, base: str) -> None:
+def _version_there(call: Call, path: str, wanted: Versions) -> str | None:
+    """The version that is there, if it is one that is wanted; None where none is."""
+    if not wanted:
+        return None
     try:
         _, data, _ = _content(call, path)
     except NotFound as error:
         raise Problem(
             "stale", f"`{path}` is not there any more", error.hint, more={"current": None}
         ) from error
-    if sha256_bytes(data) != base:
+    etag = sha256_bytes(data)
+    if not wanted.has(etag):
         raise _stale(call, path, f"`{path}` has changed since it was read; nothing was written")
+    return etag
 
 
 def _stale(call: Call, path: str, detail: str) -> Problem:

@@ -28,6 +28,7 @@ from plainmind.guests.page.gate import (
     header_map,
     token_in,
     too_large,
+    versions_in,
 )
 from plainmind.guests.page.table import Operation, listen, operations
 from plainmind.guests.page.wire import Problem, as_json, problem_of, read
@@ -307,7 +308,7 @@ def _static(method: str, path: str, headers: Mapping[str, str]) -> Reply:
         data = file.read()
     etag = sha256_bytes(data)
     told = (("content-type", kind), ("cache-control", "no-cache"))
-    if headers.get("if-none-match", "").strip('"') == etag:
+    if versions_in(headers.get("if-none-match", "")).has(etag):
         return Reply(None, 304, etag, told)
     return Reply(data if method == "GET" else b"", 200, etag, told)
 

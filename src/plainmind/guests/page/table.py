@@ -28,6 +28,7 @@ class Operation:
     query: type = requests.Nothing
     body: type | None = None
     status: int = 200
+    also: tuple[tuple[int, str], ...] = ()  # other statuses of what was carried out, and when
     slow: bool = False  # waits for a place of its own, so that a search need not
     headers: tuple[tuple[str, str], ...] = ()  # that it heeds, and what they say
     gives: str = ""  # the kind of an answer that is no value
@@ -118,6 +119,10 @@ def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         "parameters": [*parameters, *parameters_of(operation.query), *headers],
         "responses": {
             str(operation.status): answer,
+            **{
+                str(status): {**({} if status == 304 else answer), "description": when}
+                for status, when in operation.also
+            },
             "default": {"description": "why it was not carried out", "content": problem},
         },
         "x-right": operation.right,
@@ -185,6 +190,7 @@ _NOTES = (
         right="write",
         body=requests.NewNote,
         status=201,
+        also=((200, "the same key again: the note that stands there"),),
     ),
     _make(
         "GET",
@@ -192,7 +198,8 @@ _NOTES = (
         "Read a file",
         notes.read_note,
         shapes.Note,
-        headers=(("If-None-Match", "an etag: 304 when it is still that one"),),
+        headers=(("If-None-Match", "etags: 304 when it is still one of them"),),
+        also=((304, "it is still that one"),),
         query=requests.LinesQuery,
     ),
     _make(
@@ -202,11 +209,12 @@ _NOTES = (
         notes.put_note,
         shapes.Changed,
         headers=(
-            ("If-Match", "the etag of the text that this one was made from"),
+            ("If-Match", "the etag of the text that this one was made from; `*`: whatever is there"),
             ("If-None-Match", "`*`: there must be no such file yet"),
         ),
         right="write",
         body=requests.WholeText,
+        also=((201, "a new file"),),
     ),
     _make(
         "PATCH",

@@ -16,7 +16,7 @@ from operator import eq
 from plainmind.base.lazy import pattern
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
 from plainmind.guests.upkeep.survey import Line, Survey, has_neutral_heading, is_to_do
-from plainmind.text.sentences import adds_nothing, numbers_of
+from plainmind.text.sentences import adds_nothing, codes_of, numbers_of
 from plainmind.text.terms import fold, normalize, stem
 
 TYPE_CHECKING = False
@@ -65,13 +65,24 @@ _CONTRASTS_HAN = frozenset(
     "一二三四五六七八九十两百千万上下左右前后早晚午东西南北大小多少新旧先高低长短冷热"
     "内外开关买卖父母兄弟姐妹男女春夏秋冬昨今明"
 )
+# Stems of words by which a sentence says no more than one without them. Any other word may be a name: "the old cellar".
+_IDLE = frozenset(
+    """
+    actual also current exist found get got hang just keep kept lie locat must note pleas put realli rememb should simpl
+    simpli sit situat someth stand store thing total usual user
+    auch befindet befinden bitt eben einfach etwa gibt hangen hangt hat lagern lagert liegen liegt muss noch nun sei
+    sich sind soll stehen steht
+    debe doit est esta estan hay se sont trouv trova
+    """.split()  # noqa: SIM905
+)
 _PRONOUNS_HAN = frozenset("他她它我你您")
 _IDLE_HAN = frozenset("的了要在把被让都也会得能就才对这那是有一个与和及地着过为于他她它")
 _LEAST_HAN = 4
 _HAN = pattern("[\u4e00-\u9fff]")
 # Of whom a line speaks, and what is ticked, its heading says.
 _OF_SOMEBODY = pattern(r"^\W{0,3}[✅❌]|\b(?:he|she|him|they|them|ihm|ihn)\b|[他她]", re.IGNORECASE)
-_TRAILING = " \t.。!！;；,，"
+_PAUSES = " \t.。;；,，"
+_TRAILING = _PAUSES + "!！"
 # Files in which the same is told of plans and of what came of them.
 _KEPT_APART = pattern(
     r"(?:^|[/_. -])(?:log|logs|changelog|todo|todos|tasks?|backlog|journal|diary)(?:[_. -][^/]*)?\.md$"
@@ -105,11 +116,12 @@ def _counts(line: Line) -> bool:
 
 
 def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Lines with the same words, by who may see them."""
-    by_words: dict[tuple[str, str], list[Line]] = {}
+    """Lines with the same words, by who may see them; what is a code has the same letters too."""
+    by_words: dict[tuple[str, str, str, frozenset[str]], list[Line]] = {}
     for line in lines:
         bare = " ".join(line.words.casefold().split()).rstrip(_TRAILING)
-        by_words.setdefault((line.scope, bare), []).append(line)
+        codes = frozenset((*codes_of(line.words), *_CODE.findall(line.words)))
+        by_words.setdefault((line.scope, bare, _value(line.words), codes), []).append(line)
     return (group for group in by_words.values() if len(group) > 1)
 
 
@@ -133,6 +145,7 @@ def _restated(lines: Sequence[Line], survey: Survey, embed: Embed) -> Iterator[t
         and one.scope == other.scope
         and numbers_of(one.words) == numbers_of(other.words)
         and set(_CODE.findall(one.words)) == set(_CODE.findall(other.words))
+        and not _has_other_value(one.words, other.words)
         and not _contrasts(survey.terms(one.words), survey.terms(other.words))
         and _says_no_more(one, other, survey)
         and _are_of_a_size(survey.terms(one.words), survey.terms(other.words))
@@ -146,6 +159,17 @@ def _restated(lines: Sequence[Line], survey: Survey, embed: Embed) -> Iterator[t
 
 def _says_nothing_else(one: str, other: str) -> bool:
     return adds_nothing(one, other) and not turns_round(one, other)
+
+
+def _value(words: str) -> str:
+    """The value behind a label that is a single word: a password means its letters, and a mark behind it too."""
+    value = words.replace("：", ":").partition(":")[2].strip().rstrip(_PAUSES)
+    return value if _is_labelled(words) and len(value.split()) == 1 else ""
+
+
+def _has_other_value(one: str, other: str) -> bool:
+    first, second = _value(one), _value(other)
+    return bool(first and second) and first != second
 
 
 def _are_of_a_size(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -235,9 +259,11 @@ def _contrasts(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _says_no_more(one: Line, other: Line, survey: Survey) -> bool:
-    """Whether the words of one are all in the other; Chinese has none that could be counted."""
+    """Whether the words of both are the same, but for idle ones of one side; Chinese has none that could be counted."""
     terms, others = survey.terms(one.words), survey.terms(other.words)
-    return terms <= others or others <= terms or bool(_HAN.search(one.words))
+    if _HAN.search(one.words):
+        return True
+    return (terms <= others or others <= terms) and (terms ^ others).issubset(_IDLE | _ARTICLES)
 
 
 def _has_same_characters(one: str, other: str) -> bool:

@@ -75,11 +75,14 @@ async function route() {
   return undefined;
 }
 
-const KEYS = [["/", "key.search"], ["↑ ↓", "key.move"], ["⏎", "key.open"], ["e", "edit"], ["f", "forget"], ["h", "history"], ["w", "why.title"], ["n", "note.new"], ["u", "undo"], ["⌃K", "palette"], ["?", "key.help"]];
-const keyList = (keys = KEYS) => h("dl.keys", keys.map(([key, name]) => h("div", h("dt", h("kbd", key)), h("dd", t(name)))));
+/** The keys that do something here, or the first of them: a page that is only read changes nothing. */
+const KEYS = [["/", "key.search"], ["↑ ↓", "key.move"], ["⏎", "key.open"], ["e", "edit", "write"], ["f", "forget", "forget"], ["h", "history"], ["w", "why.title"], ["n", "note.new", "write"], ["u", "undo", "write"], ["⌃K", "palette"], ["?", "key.help"]];
+const keyList = (left = "") => h("dl.keys", KEYS.filter(([key, name, right = "read"]) => may(right) && (key !== "h" || has(name)) && !left.includes(key))
+  .map(([key, name]) => h("div", h("dt", h("kbd", key)), h("dd", t(name)))));
 
+/** The text says what this is, and in a second sentence what can be done with it. */
 function welcome() {
-  return h(".welcome", h("h1.brand", "Plainmind"), h("p", t("welcome")), keyList(KEYS.slice(0, 5).concat(KEYS.slice(9, 10))));
+  return h(".welcome", h("h1.brand", "Plainmind"), h("p", t("welcome").split(/(?<=[.。])/).slice(0, may("write") ? 2 : 1)), keyList("hwnu?"));
 }
 
 function help() {
