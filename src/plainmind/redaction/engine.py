@@ -25,7 +25,7 @@ from plainmind.redaction.credentials import (
 )
 from plainmind.redaction.findings import Finding, Found, Marks, Redacted, marks_in, settle
 from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named
-from plainmind.redaction.page import Allowance, Page
+from plainmind.redaction.page import MOST_HEADINGS, Allowance, Page
 from plainmind.redaction.pins import plain_words_in
 from plainmind.redaction.plausible import forget_values, is_random, is_stand_in
 from plainmind.redaction.tokens import private_keys_in, secrets_of_aws_in, shapes_in, tokens_in
@@ -179,11 +179,11 @@ class Redactor:
             found = self._find_closely(page, most, at - first)
             if found is None:
                 return end, first + page.crowded_from
-            last = len(page.original)
-            open_from = min([page.open_from, *(one[0] for one in found[-1:] if one[1] == last)])
-            if first + open_from >= end or end == len(reading.text):
+            is_over = all(first + start >= end or first + last <= end for start, last, _ in found)
+            if end == len(reading.text) or (is_over and first + page.open_from >= end):
                 kept = _kept(found, first, at, end)
                 reading.left = most - len(kept)
+                reading.headings = reading.allowance.headings
                 reading.allowance.excess = page.excess
                 return end, kept
             size *= _LARGER
@@ -303,11 +303,13 @@ class _Reading:
         self.text = text
         self.left = _MOST_FOUND
         self.allowance = Allowance(len(text))
+        self.headings = self.allowance.headings
         self._is_far = not text.isascii()
 
     def page(self, at: int, end: int) -> tuple[int, Page]:
         """Give a piece with what stands before it, and where that begins."""
         first = max(0, at - _CONTEXT)
+        self.allowance.headings = self.headings  # it may be read for the second time
         return first, Page(self.text[first:end], self.allowance, is_far=self._is_far)
 
     def most(self, at: int, end: int) -> int:
@@ -317,6 +319,7 @@ class _Reading:
     def passed(self, crowd: int) -> None:
         """Go on behind a crowd of this length."""
         self.left = crowd // _LENGTH_OF_CREDIT
+        self.headings = MOST_HEADINGS
         self.allowance.excess = self.allowance.excess * 3 // 4
 
 

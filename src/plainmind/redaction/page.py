@@ -47,8 +47,8 @@ class Page:
         "crowded_from",
         "excess",
         "is_far",
-        "open_from",
         "odd_signs",
+        "open_from",
         "original",
         "parts",
         "text",
@@ -176,7 +176,7 @@ class Allowance:
 
     def __init__(self, length: int) -> None:
         self.looks = _LOOKS + length // _LENGTH_OF_LOOK
-        self.headings = _MOST_HEADINGS
+        self.headings = MOST_HEADINGS
         self.excess = 0
         self.judged: dict[tuple[str, str], Verdict] = {}
 
@@ -184,7 +184,7 @@ class Allowance:
 # Around so many names a text is searched in vain: hundreds, and more in a long one.
 _LOOKS = 100
 _LENGTH_OF_LOOK = 2_500
-_MOST_HEADINGS = 200
+MOST_HEADINGS = 200
 
 
 # --- plain signs: nothing here moves a character ---

@@ -363,35 +363,29 @@ def _blocks_with(rows: Iterable[bytes], alike: bytes) -> Iterator[tuple[int, int
 
 
 _BLOCK = 8  # two to the power of this: the characters that are told of together
-_LONGEST_ROW = 64
+_LONGEST_ROW, _MOST_DIGITS = 64, 20
 
 
 def _cards_in(text: str, start: int, end: int) -> Iterator[Found]:
     """Report the numbers of cards that begin between two places."""
-    by_length: dict[int, tuple[list[tuple[int, int]], list[str]]] = {}
-    for found in _CARD.finditer(text, start, end + _LONGEST_ROW):
-        if found.start() >= end:
-            break
-        number = found[0]
-        if not number.isdecimal():
-            number = number.replace(" ", "").replace("-", "")
-        spans, numbers = by_length.setdefault(len(number), ([], []))
-        spans.append(found.span())
-        numbers.append(number)
-    for length, (spans, numbers) in by_length.items():
-        for at in _with_right_check_digit(numbers, length):
-            number = numbers[at]
-            if len(set(number)) > 1 and _ISSUERS.fullmatch(number):
-                yield *spans[at], "card"
+    cards = list(_CARD.finditer(text, start, end + _LONGEST_ROW))
+    while cards and cards[-1].start() >= end:
+        cards.pop()
+    if not cards:
+        return
+    numbers = "\n".join([found[0] for found in cards]).replace(" ", "").replace("-", "").split("\n")
+    for at in _with_right_check_digit(numbers):
+        if len(set(numbers[at])) > 1 and _ISSUERS.fullmatch(numbers[at]):
+            yield *cards[at].span(), "card"
 
 
-def _with_right_check_digit(numbers: Sequence[str], length: int) -> Iterator[int]:
-    """Say which of these numbers have it: all of them are added up at once, digit by digit, each in a byte of its own."""
-    digits = "".join(numbers).encode()
+def _with_right_check_digit(numbers: Sequence[str]) -> Iterator[int]:
+    """Say which of these numbers have it: all are added up at once, digit by digit, each in a byte of its own."""
+    digits = "".join([number.zfill(_MOST_DIGITS) for number in numbers]).encode()
     total = 0
-    for place in range(length):
-        is_doubled = (length - place) % 2 == 0
-        total += int.from_bytes(digits[place::length].translate(_DOUBLED if is_doubled else _ONCE), "big")
+    for place in range(_MOST_DIGITS):
+        counts = _ONCE if (_MOST_DIGITS - place) % 2 else _DOUBLED
+        total += int.from_bytes(digits[place::_MOST_DIGITS].translate(counts), "big")
     sums = total.to_bytes(len(numbers), "big").translate(_ENDS_WITH_NOUGHT)
     at = sums.find(1)
     while at >= 0:
