@@ -90,12 +90,13 @@ def test_a_crowd_in_a_twentieth_of_a_text_takes_as_much_work_wherever_it_is(plac
     assert work_of(text) < work_of(LONG) + 65_000
 
 
-def test_what_stands_before_a_table_of_passwords_is_read_once():
-    table = "| user | password | where |\n|---|---|---|\n| bob | {} | mars |\n| ada | {} | moon |\n"
-    tables = "".join(table.format(*pair) for pair in zip(*[iter(values(6_000))] * 2, strict=True))
+def test_tables_with_a_heading_every_few_lines_are_a_crowd_that_is_not_looked_for_again_and_again():
+    row = "| a | b | c | bob | x | {} | d |\n"
+    table = f"| a | b | c | user | token | password | d |\n{row * 3}"
+    text = "".join(table.format(*some) for some in zip(*[iter(values(9_000))] * 3, strict=True))
 
-    assert shown_though_a_secret(LONG + tables) == []
-    assert work_of(LONG + tables) < work_of(LONG) + 65_000
+    assert shown_though_a_secret(text) == []
+    assert work_of(text) < 300_000
 
 
 @pytest.mark.parametrize("joint", ["", " ", "=", "\n"])
@@ -136,4 +137,4 @@ def test_a_list_of_tokens_on_lines_takes_no_more_for_each_the_longer_it_is():
 
 
 def test_flags_without_one_of_their_programs_are_not_looked_at_one_by_one():
-    assert work_of(" -u a:bbbb " * 20_000) < 4_000
+    assert work_of(" -u a:bbbb " * 20_000) < 15_000

@@ -191,8 +191,10 @@ _FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     ),
     "sudo -s": (("sudo -S", pattern(r"""echo ["']?([^\s"'|]{4,128}+)["']?[ ]?\|[ ]?sudo -S""")),),
 }
+_MANY_COLONS = 16  # one in so many characters
 # The same with other ports, of four fields or five; `host:port user:password`; and without a port. By what stands in
-# such a text when digits are `0`, other signs of a name are `a`, and all else is `.`: one of these is in each.
+# such a text when digits are `0`, other signs of a name are `a`, and all else is `.`: one of these is in each. It takes
+# longer to look for that than for a few colons.
 _FIELDS: tuple[tuple[tuple[bytes, ...], re.Pattern[str]], ...] = (
     (
         (b":00", b":0:"),
@@ -263,11 +265,11 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
     for keyword, expression in (one for word, some in _FILES.items() if page.has(word) for one in some):
         if keyword in text:
             yield from _passwords_of(expression.finditer(text), _is_password)
-    if ":" in text:
-        alike = page.in_bytes.translate(_AS_FIELDS)
-        for signs, expression in _FIELDS:
-            if any(sign in alike for sign in signs):
-                yield from _passwords_of(expression.finditer(text), is_made_up)
+    colons = text.count(":")
+    alike = page.in_bytes.translate(_AS_FIELDS) if colons > len(text) // _MANY_COLONS else b""
+    for signs, expression in _FIELDS if colons else ():
+        if not alike or any(sign in alike for sign in signs):
+            yield from _passwords_of(expression.finditer(text), is_made_up)
 
 
 def is_full_of_flags(page: Page) -> bool:
@@ -298,12 +300,13 @@ def _flags_in(page: Page) -> Mapping[str, list[int] | None]:
     """Where flags stand that may have a password behind them, by their first three characters; None if anywhere."""
     text = page.text
     begun: dict[str, list[int] | None] = {}
-    if text.count(" -") > _MANY_FLAGS:
-        begun |= {sign: None for flag in _FLAGS for sign in flag.signs if sign in text}
-    elif " -" in text:
-        places: dict[str, list[int]] = {}
-        for found in _A_FLAG.finditer(text):
-            places.setdefault(f" {found[0][:2]}", []).append(found.start() - 1)
+    places: dict[str, list[int]] = {}
+    for count, found in enumerate(_A_FLAG.finditer(text) if " -" in text else ()):
+        if count == _MANY_FLAGS:
+            begun |= {sign: None for flag in _FLAGS for sign in flag.signs if sign in text}
+            break
+        places.setdefault(f" {found[0][:2]}", []).append(found.start() - 1)
+    else:
         begun |= places
     if " /p:" in text:
         begun[" /p"] = [found.start() for found in _SLASH_P.finditer(text)]
