@@ -56,7 +56,7 @@ _MOST_IN_PART = 256
 # Page after page nobody goes on with so many different words, nor with so many at all. What is more than usual adds
 # up, and what is less is taken off: to 157 in our own list of names, to 34 in 390 MB of other texts.
 _USUAL_KINDS, _MANY_IN_PART, _EXCESS_OF_MANY = 10, 140, 12
-_MOST_EXCESS = 200
+_LEAST_EXCESS, _MOST_EXCESS = 20, 200
 
 
 class Part:
@@ -234,7 +234,7 @@ def look_through(page: Page, *, is_bounded: bool = False) -> bool:
     pairs = ((1, _pairs_of(page.narrow, 1)), (2, _pairs_of(page.narrow, 2)))
     page.parts = []
     seen: set[str] = set()
-    is_crowded = False
+    is_crowded, begins = False, 0
     for start in range(0, end, _PART):
         part = Part(page, (start, min(start + _PART, end)), ())
         if is_crowded:  # then it is enough that the beginning of the next part is as crowded
@@ -247,8 +247,10 @@ def look_through(page: Page, *, is_bounded: bool = False) -> bool:
             seen.update(map(_second, part.look_through(pairs, _MOST_IN_PART, before)))
         is_crowded = part.is_crowded
         page.excess = max(0, page.excess + part.excess)
-        if page.excess > _MOST_EXCESS and is_bounded:
-            page.crowded_from = page.place_of(start)
+        if page.excess <= _LEAST_EXCESS:
+            begins = part.end
+        elif page.excess > _MOST_EXCESS and is_bounded:
+            page.crowded_from = max(1, page.place_of(begins))  # all since then was no page that people write
             return False
         page.parts.append(part)
     if not any(part.is_crowded for part in page.parts):

@@ -178,7 +178,7 @@ class Redactor:
             most = reading.most(at, end)
             found = self._find_closely(page, most, at - first)
             if found is None:
-                return end, first + page.crowded_from
+                return end, max(first + page.crowded_from, at + 1) if page.crowded_from else at
             is_over = all(first + start >= end or first + last <= end for start, last, _ in found)
             if end == len(reading.text) or (is_over and first + page.open_from >= end):
                 kept = _kept(found, first, at, end)
@@ -193,7 +193,7 @@ class Redactor:
     ) -> tuple[list[Found], int]:
         """Find the secrets of a piece up to where they are too many, and where that is.
 
-        `known` is where that was found to be, the beginning of the piece or before when it is not known.
+        `known` is where that was found to be, the beginning of the piece when it is not known.
         """
         kept: list[Found] = []
         until = at
@@ -290,7 +290,7 @@ _MOST_AGAIN = 3
 _CONTEXT = 1_024
 _EMPTY_LINE = pattern(r"\n\r?\n")
 # What is not over at the end of a piece is read in a larger one.
-_LARGER = 4
+_LARGER = 8
 _NEAR_END = 4_096
 # A key may have an empty line in it, and all that is between its borders is hidden.
 _BORDER_OF_KEY, _BORDER, _NEAR_BORDER = "PRIVATE KEY", 48, 36_000

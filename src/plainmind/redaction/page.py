@@ -60,7 +60,9 @@ class Page:
         self.original = original
         self.allowance = allowance or Allowance(len(original))
         self.is_far = not original.isascii() if is_far is None else is_far
-        self.crowded_from = 0  # where there turned out to be too many secrets in the original
+        self.crowded_from = (
+            0  # where there turned out to be too many secrets in the original; 0 if that is not known
+        )
         self.excess = self.allowance.excess  # at its end
         self.open_from = len(original)  # where something begins that may go on behind the text
         self.odd_signs: frozenset[str] = frozenset() if original.isascii() else _odd_signs_of(original)
