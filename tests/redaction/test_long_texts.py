@@ -138,3 +138,10 @@ def test_a_list_of_tokens_on_lines_takes_no_more_for_each_the_longer_it_is():
 
 def test_flags_without_one_of_their_programs_are_not_looked_at_one_by_one():
     assert work_of(" -u a:bbbb " * 20_000) < 15_000
+
+
+def test_what_is_read_for_the_second_time_is_looked_at_as_closely_as_the_first_time():
+    table = "| user | password |\n|---|---|\n| bob | {} |\n| ada | {} |\n"
+    text = "".join(table.format(*pair) for pair in zip(*[iter(values(4_000))] * 2, strict=True))
+
+    assert shown_though_a_secret(text) == []

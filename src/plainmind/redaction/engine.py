@@ -183,7 +183,7 @@ class Redactor:
             if end == len(reading.text) or (is_over and first + page.open_from >= end):
                 kept = _kept(found, first, at, end)
                 reading.left = most - len(kept)
-                reading.headings = reading.allowance.headings
+                reading.looks, reading.headings = reading.allowance.looks, reading.allowance.headings
                 reading.allowance.excess = page.excess
                 return end, kept
             size *= _LARGER
@@ -196,7 +196,7 @@ class Redactor:
         `known` is where that was found to be, the beginning of the piece when it is not known.
         """
         kept: list[Found] = []
-        until = at
+        until, looks = at, reading.looks
         size = max(_FIRST_LOOK, known - at)
         again = _MOST_AGAIN
         while until < limit:
@@ -211,12 +211,14 @@ class Redactor:
                 size = max(known - at, 2 * _CONTEXT)  # far behind what was read: up to there it is none
                 again -= 1
                 continue
+            looks = reading.allowance.looks
             until = _place_to_stop(reading.text, at, end - _CONTEXT)
             kept = _kept(found, first, at, until)
             if known > at or end == limit:
                 break
             # So much that there will be too many, if it goes on like this.
             size *= min(16, max(2, 2 * most // (len(kept) + 1)))
+        reading.looks = looks
         return kept, until
 
     def _parts(self, text: str, found: list[Found]) -> list[str]:
@@ -303,13 +305,14 @@ class _Reading:
         self.text = text
         self.left = _MOST_FOUND
         self.allowance = Allowance(len(text))
-        self.headings = self.allowance.headings
+        self.looks, self.headings = self.allowance.looks, self.allowance.headings
         self._is_far = not text.isascii()
 
     def page(self, at: int, end: int) -> tuple[int, Page]:
         """Give a piece with what stands before it, and where that begins."""
         first = max(0, at - _CONTEXT)
-        self.allowance.headings = self.headings  # it may be read for the second time
+        # It may be read for the second time: what the first has taken is given back.
+        self.allowance.looks, self.allowance.headings = self.looks, self.headings
         return first, Page(self.text[first:end], self.allowance, is_far=self._is_far)
 
     def most(self, at: int, end: int) -> int:
