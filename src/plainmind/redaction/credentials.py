@@ -171,12 +171,6 @@ _AT_END_OF_HOST = "|".join(
 _FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     # `host:port:database:user:password`, as libpq keeps them.
     ":5432:": ((":5432:", pattern(r":5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,256}+)$", MULTILINE)),),
-    # The same with other ports, of four fields or five; and `host:port user:password`.
-    ":": (
-        (":", pattern(r":(?:[0-9]{2,5}|\*):[^\s:]{1,64}:(?:[^\s:]{1,64}:)?([^\s:\"',]{6,128}+)(?=\s|$)")),
-        (":", pattern(rf":(?:{_AT_END_OF_HOST})[A-Za-z0-9_.@+-]{{1,64}}:([^\s:/\"',]{{6,128}}+)(?=\s|$)")),
-        (":", pattern(r":[0-9]{2,5}[ \t]{1,4}[A-Za-z0-9_.@+-]{1,64}:([^\s:/]{6,128}+)(?=\s|$)")),
-    ),
     ":thin:": ((":thin:", pattern(r":thin:[A-Za-z0-9_]{1,64}/([^\s@\"'/]{4,128}+)@")),),
     "wifi:": (("WIFI:", pattern(r"WIFI:(?:[A-OQ-Z]:[^\s;]{0,64};){0,4}P:([^\s;]{4,64}+);")),),
     "passwd": (
@@ -197,6 +191,25 @@ _FILES: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     ),
     "sudo -s": (("sudo -S", pattern(r"""echo ["']?([^\s"'|]{4,128}+)["']?[ ]?\|[ ]?sudo -S""")),),
 }
+_MANY_COLONS = 16  # one in so many characters
+# The same with other ports, of four fields or five; `host:port user:password`; and without a port. By what stands in
+# such a text when digits are `0`, other signs of a name are `a`, and all else is `.`: one of these is in each. It takes
+# longer to look for that than for a few colons.
+_FIELDS: tuple[tuple[tuple[bytes, ...], re.Pattern[str]], ...] = (
+    (
+        (b":00", b":0:"),
+        pattern(r":(?:[0-9]{2,5}|\*):[^\s:]{1,64}:(?:[^\s:]{1,64}:)?([^\s:\"',]{6,128}+)(?=\s|$)"),
+    ),
+    ((b":00",), pattern(r":[0-9]{2,5}[ \t]{1,4}[A-Za-z0-9_.@+-]{1,64}:([^\s:/]{6,128}+)(?=\s|$)")),
+    (
+        (b"a:a", b"a:0"),
+        pattern(rf":(?:{_AT_END_OF_HOST})[A-Za-z0-9_.@+-]{{1,64}}:([^\s:/\"',]{{6,128}}+)(?=\s|$)"),
+    ),
+)
+_OF_FIELDS = {":": ":", **dict.fromkeys("0123456789*", "0"), **dict.fromkeys("_.@+-", "a")}
+_AS_FIELDS = bytes(
+    ord(_OF_FIELDS.get(sign, "a" if sign.isalnum() else ".")) for sign in map(chr, range(128))
+).ljust(256, b".")
 
 
 # --- `bob:…@host`, without a scheme before it ---
@@ -251,9 +264,12 @@ def passwords_in_command_lines(page: Page) -> Iterator[Found]:
         yield from _behind(flag, text, begun)
     for keyword, expression in (one for word, some in _FILES.items() if page.has(word) for one in some):
         if keyword in text:
-            yield from _passwords_of(
-                expression.finditer(text), is_made_up if keyword == ":" else _is_password
-            )
+            yield from _passwords_of(expression.finditer(text), _is_password)
+    colons = text.count(":")
+    alike = page.in_bytes.translate(_AS_FIELDS) if colons > len(text) // _MANY_COLONS else b""
+    for signs, expression in _FIELDS if colons else ():
+        if not alike or any(sign in alike for sign in signs):
+            yield from _passwords_of(expression.finditer(text), is_made_up)
 
 
 def is_full_of_flags(page: Page) -> bool:
@@ -280,37 +296,44 @@ def _passwords_of(found: Iterable[re.Match[str]], is_secret: Callable[[str], boo
             yield *one.span(group), "password"
 
 
-def _flags_in(page: Page) -> Mapping[str, list[int]]:
-    """Where flags stand that may have a password behind them, by their first three characters."""
+def _flags_in(page: Page) -> Mapping[str, list[int] | None]:
+    """Where flags stand that may have a password behind them, by their first three characters; None if anywhere."""
     text = page.text
-    begun: dict[str, list[int]] = {}
-    for found in _A_FLAG.finditer(text) if " -" in text else ():
-        begun.setdefault(f" {found[0][:2]}", []).append(found.start() - 1)
+    begun: dict[str, list[int] | None] = {}
+    places: dict[str, list[int]] = {}
+    for count, found in enumerate(_A_FLAG.finditer(text) if " -" in text else ()):
+        if count == _MANY_FLAGS:
+            begun |= {sign: None for flag in _FLAGS for sign in flag.signs if sign in text}
+            break
+        places.setdefault(f" {found[0][:2]}", []).append(found.start() - 1)
+    else:
+        begun |= places
     if " /p:" in text:
         begun[" /p"] = [found.start() for found in _SLASH_P.finditer(text)]
     return begun
 
 
-def _given_to(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterator[re.Match[str]]:
+def _given_to(flag: _Flag, text: str, begun: Mapping[str, list[int] | None]) -> Iterator[re.Match[str]]:
     """Report where a flag stands with something behind it."""
     some = [begun[sign] for sign in flag.signs if sign in begun]
-    if sum(map(len, some)) > _MANY_FLAGS:
-        yield from flag.expression.finditer(text)
+    if None in some:
+        if flag.programs.search(text):
+            yield from flag.expression.finditer(text)
         return
     end = 0
-    for at in some[0] if len(some) == 1 else sorted(chain(*some)):
+    for at in sorted(chain.from_iterable(filter(None, some))):
         found = flag.expression.match(text, at) if at >= end else None
         if found is not None:
             end = found.end()
             yield found
 
 
-def _behind(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterator[Found]:
+def _behind(flag: _Flag, text: str, begun: Mapping[str, list[int] | None]) -> Iterator[Found]:
     called = _called(flag, text, begun)
     return _passwords_of(called, _is_password if flag.is_sure else is_made_up)
 
 
-def _called(flag: _Flag, text: str, begun: Mapping[str, list[int]]) -> Iterator[re.Match[str]]:
+def _called(flag: _Flag, text: str, begun: Mapping[str, list[int] | None]) -> Iterator[re.Match[str]]:
     """Report where a flag stands behind one of its programs."""
     called_until = looked_at = 0
     is_called: dict[str, bool] = {}  # by what stands between two flags, which often is the same
@@ -350,4 +373,4 @@ def _is_password(given: str) -> bool:
 
 
 # One of these is in a text that has something for the rules above.
-KEYWORDS = ("cookie", *(keyword for _, keyword, _, _ in _SCHEMES), *(word for word in _FILES if word != ":"))
+KEYWORDS = ("cookie", *(keyword for _, keyword, _, _ in _SCHEMES), *_FILES)

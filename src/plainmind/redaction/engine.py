@@ -25,7 +25,7 @@ from plainmind.redaction.credentials import (
 )
 from plainmind.redaction.findings import Finding, Found, Marks, Redacted, marks_in, settle
 from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named
-from plainmind.redaction.page import Page, most_looks
+from plainmind.redaction.page import MOST_HEADINGS, Allowance, Page
 from plainmind.redaction.pins import plain_words_in
 from plainmind.redaction.plausible import forget_values, is_random, is_stand_in
 from plainmind.redaction.tokens import private_keys_in, secrets_of_aws_in, shapes_in, tokens_in
@@ -34,11 +34,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plainmind.redaction.around_names import Verdict
-
 
 # What these rules hide is not what those of an earlier version hid: copies that are kept must be made anew.
-RULES_VERSION = 10
+RULES_VERSION = 11
 
 _LEAST_SECRET_NAME = 16
 
@@ -113,19 +111,16 @@ class Redactor:
         )
 
     def _find_in(self, text: str) -> list[Found]:
-        length = len(text)
-        found: list[Found] | None = None
-        if length <= _ALWAYS_CLOSELY:
-            found = self._find_closely(Page(text), _ANY_NUMBER)
-        elif length < _SAMPLED_FROM or not self._seems_crowded(text):
-            page = Page(text)
-            found = self._find_closely(page, _MOST_FOUND + length // _LENGTH_OF_ONE_ELSEWHERE)
-            return self._find_in_crowd(text, page.crowded_from) if found is None else found
-        return self._find_in_crowd(text, 0) if found is None else found
+        if len(text) > _ALWAYS_CLOSELY:
+            return self._find_in_pieces(text)
+        found = self._find_closely(Page(text), _ANY_NUMBER)
+        assert found is not None  # there may be any number
+        return found
 
     def _find_closely(self, page: Page, most: int, first: int = 0) -> list[Found] | None:
         """Find the secrets of a text one by one; None when there are more from a place on, or too many names."""
-        if not look_through(page, most // _COST_OF_PART) or (most < _ANY_NUMBER and is_full_of_flags(page)):
+        is_bounded = most < _ANY_NUMBER
+        if not look_through(page, is_bounded=is_bounded) or (is_bounded and is_full_of_flags(page)):
             return None
         # From what is certain to what is likely: where two overlap, the first one says what it is.
         scans = (
@@ -156,83 +151,75 @@ class Redactor:
         known = list(self._configured.found_in(text))
         return settle((known, found), marks_in(text))
 
-    def _seems_crowded(self, text: str) -> bool:
-        """Whether a few pieces of a long text have so many secrets that it is worth to look where they begin.
-
-        Where the pieces are depends on the key, so that nobody can write around them.
-        """
-        # The beginning is one of them: there is the heading of a table, without which its rows are none.
-        pieces = [text[:_BEGINNING]]
-        chance = int(self._marks.digest(str(len(text))), 16)
-        for first in range(0, len(text) - _SAMPLED_ONCE_IN, _SAMPLED_ONCE_IN):
-            at = first + (_SAMPLED_ONCE_IN - _SAMPLE) * (chance & 255) // 255
-            chance = chance >> 8 | (chance & 255) << 120
-            pieces.append(text[at : at + _SAMPLE])
-        found = self._find_closely(Page("\n\n".join(pieces), _LOOKS_IN_SAMPLES), _MOST_IN_SAMPLES)
-        if found is None:
-            return True
-        # Many in one place are a file of settings; they count as few.
-        places = [start // (_SAMPLE + 2) for start, _, _ in found]
-        return sum(min(places.count(place), _MOST_IN_SAMPLE) for place in set(places)) >= _MANY_IN_SAMPLES
-
-    def _find_in_crowd(self, text: str, known: int) -> list[Found]:
-        """Read a text closely up to where it is a crowd of secrets, hide that as a whole, and read on behind it.
-
-        `known` is where it was found to be one, 0 when that is not known.
-        """
+    def _find_in_pieces(self, text: str) -> list[Found]:
+        """Read a long text closely, piece after piece, and hide as a whole what is a crowd of secrets."""
         length = len(text)
+        reading = _Reading(text)
         found: list[Found] = []
-        at = spent = 0
-        hidden, looks = _LEAST_HIDDEN, most_looks(length)
+        at, hidden, size = 0, _LEAST_HIDDEN, _PIECE
         while at < length:
-            some, end, looks = self._find_before_crowd(text, at, spent, looks, known)
+            end, some = self._find_in_piece(reading, at, size)
+            size = _PIECE
+            if isinstance(some, int):
+                some, end = self._find_before_crowd(reading, at, end, some)
+                stop = _end_of_crowd(text, end + hidden)
+                some.append((end, stop, CROWD))
+                reading.passed(stop - end)
+                end, hidden, size = stop, hidden * 2, _BEHIND_CROWD
             found += some
-            if end == length:
-                break
-            stop = _end_of_crowd(text, end + hidden)
-            spent = _most_found(stop) - (stop - end) // _LENGTH_OF_CREDIT
-            if found and found[-1][1] >= end:  # it goes on, or a secret reaches into it
-                end = found.pop()[0]
-            found.append((end, stop, CROWD))
-            at, hidden, known = stop, hidden * 2, 0
-        return found
+            at = end
+        return settle((found,), ())
+
+    def _find_in_piece(self, reading: _Reading, at: int, size: int) -> tuple[int, list[Found] | int]:
+        """Say where a piece ends, with its secrets, or with where they are too many, as far as that is known."""
+        while True:
+            end = _end_of_piece(reading.text, at + size)
+            first, page = reading.page(at, end + _CONTEXT)
+            most = reading.most(at, end)
+            found = self._find_closely(page, most, at - first)
+            if found is None:
+                return end, max(first + page.crowded_from, at + 1) if page.crowded_from else at
+            is_over = all(first + start >= end or first + last <= end for start, last, _ in found)
+            if end == len(reading.text) or (is_over and first + page.open_from >= end):
+                kept = _kept(found, first, at, end)
+                reading.left = most - len(kept)
+                reading.looks, reading.headings = reading.allowance.looks, reading.allowance.headings
+                reading.allowance.excess = page.excess
+                return end, kept
+            size *= _LARGER
 
     def _find_before_crowd(
-        self, text: str, at: int, spent: int, looks: int, known: int
-    ) -> tuple[list[Found], int, int]:
-        """Find secrets from a place on, up to where they are too many; where that is, and how many looks are left."""
-        length = len(text)
-        first = max(0, at - _CONTEXT)
+        self, reading: _Reading, at: int, limit: int, known: int
+    ) -> tuple[list[Found], int]:
+        """Find the secrets of a piece up to where they are too many, and where that is.
+
+        `known` is where that was found to be, the beginning of the piece when it is not known.
+        """
         kept: list[Found] = []
-        verdicts: dict[tuple[str, str], Verdict] = {}
-        until, left = at, looks
-        size = max(_FIRST_LOOK, known)
+        until, looks = at, reading.looks
+        size = max(_FIRST_LOOK, known - at)
         again = _MOST_AGAIN
-        while until < length:
-            end = min(at + size, length)
-            page = Page(text[first:end], looks)
-            page.verdicts = verdicts
-            most = _most_found(end) - spent
+        while until < limit:
+            end = min(at + size, limit)
+            most = reading.most(at, end)
+            first, page = reading.page(at, end)
             found = self._find_closely(page, most, at - first)
-            left = page.looks
             if found is None:
                 known = first + page.crowded_from
-                if known - at < 4 * max(until - at, _FIRST_LOOK) or not again:
+                if known - at <= 4 * (until - at) or not again:
                     break
-                size = known - at  # far behind what was read: up to there it is none
+                size = max(known - at, 2 * _CONTEXT)  # far behind what was read: up to there it is none
                 again -= 1
                 continue
-            until = end if end == length else _place_to_stop(text, at, end - _CONTEXT)
-            kept = [
-                (max(at, first + start), first + last, kind)
-                for start, last, kind in found
-                if first + last > at and first + start < until
-            ]
-            if known:
+            looks = reading.allowance.looks
+            until = _place_to_stop(reading.text, at, end - _CONTEXT)
+            kept = _kept(found, first, at, until)
+            if known > at or end == limit:
                 break
             # So much that there will be too many, if it goes on like this.
             size *= min(16, max(2, 2 * most // (len(kept) + 1)))
-        return kept, until, max(0, left)
+        reading.looks = looks
+        return kept, until
 
     def _parts(self, text: str, found: list[Found]) -> list[str]:
         """The copy in pieces: what stays and what is shown in the place of a secret, in turns."""
@@ -260,13 +247,15 @@ _NEXT_LINE = pattern(r"=?\r?\n([A-Za-z0-9_.+/-]{12,}+=?)(?=\s|$)")
 
 def _with_next_lines(text: str, found: list[Found]) -> list[Found]:
     """Add to each secret that ends with its line what looks like the rest of it."""
+    passed = 0
     for number, (start, end, kind) in enumerate(found):
-        if text[end : end + 1] in _ENDS_OF_LINES and end - start >= _LEAST_CUT_LINE:
+        if passed <= start and text[end : end + 1] in _ENDS_OF_LINES and end - start >= _LEAST_CUT_LINE:
             rest = _NEXT_LINE.match(text, end)
             while rest is not None and is_random(rest[1]):
                 end = rest.end()  # noqa: PLW2901
                 rest = _NEXT_LINE.match(text, end - rest[0].endswith("="))
             found[number] = (start, end, kind)
+            passed = end
     return settle((found,), ())
 
 
@@ -283,35 +272,92 @@ def _line_ends_of(secret: str) -> str:
     return ends if len(split_lines(f"{ends}.")) == lines else "\n" * (lines - 1)
 
 
-# --- crowds: a text of nothing but secrets, of which each would take as long as a page of prose ---
+# --- pieces of a long text, and crowds: nothing but secrets, each of which would take as long as a page of prose ---
 
 CROWD = "crowd"
+_ALWAYS_CLOSELY = 16_384
+_PIECE, _BEHIND_CROWD = 131_072, 16_384
 # So many secrets are looked for one by one in a text, and more in a long one. A file of settings, a list of passwords
 # or a long conversation has fewer; where there are more, all that follows is hidden up to an empty line.
 _MOST_FOUND = 300
 _LENGTH_OF_ONE = 10_000
-_LENGTH_OF_ONE_ELSEWHERE = 1_000  # where samples have few of them
-_LENGTH_OF_CREDIT = (
-    2_500  # behind a crowd, one for so much that was hidden: whether it goes on is seen at once
-)
+# Behind a crowd, one for so much that was hidden: whether it goes on is seen at once.
+_LENGTH_OF_CREDIT = 2_500
 _ANY_NUMBER = 1 << 60
 _REPORTS_OF_ONE = 4  # several rules may report a secret, and several words in the heading of a table
-_ALWAYS_CLOSELY = 16_384
 _LEAST_HIDDEN = 65_536  # more than any secret is long, and twice as much each time
 _FIRST_LOOK = 4_096
 _MOST_AGAIN = 3
 # So far a rule looks around a place; tables, lists and keys go on for longer, but not over an empty line.
 _CONTEXT = 1_024
-_COST_OF_PART = 20  # a part of a text that is full of names of secrets counts as so many
-_SAMPLED_FROM = 131_072
-_SAMPLED_ONCE_IN, _SAMPLE, _BEGINNING = 65_536, 512, 2_054
-_MOST_IN_SAMPLES, _MOST_IN_SAMPLE, _MANY_IN_SAMPLES = 40, 3, 6
-_LOOKS_IN_SAMPLES = 16
 _EMPTY_LINE = pattern(r"\n\r?\n")
+# What is not over at the end of a piece is read in a larger one.
+_LARGER = 8
+_NEAR_END = 4_096
+# A key may have an empty line in it, and all that is between its borders is hidden.
+_BORDER_OF_KEY, _BORDER, _NEAR_BORDER = "PRIVATE KEY", 48, 36_000
 
 
-def _most_found(length: int) -> int:
-    return _MOST_FOUND + length // _LENGTH_OF_ONE
+class _Reading:
+    """A long text that is read in pieces, and how many more secrets are looked for one by one from a place on."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.left = _MOST_FOUND
+        self.allowance = Allowance(len(text))
+        self.looks, self.headings = self.allowance.looks, self.allowance.headings
+        self._is_far = not text.isascii()
+
+    def page(self, at: int, end: int) -> tuple[int, Page]:
+        """Give a piece with what stands before it, and where that begins."""
+        first = max(0, at - _CONTEXT)
+        # It may be read for the second time: what the first has taken is given back.
+        self.allowance.looks, self.allowance.headings = self.looks, self.headings
+        return first, Page(self.text[first:end], self.allowance, is_far=self._is_far)
+
+    def most(self, at: int, end: int) -> int:
+        """Say how many are looked for in a piece."""
+        return self.left + (end // _LENGTH_OF_ONE - at // _LENGTH_OF_ONE)
+
+    def passed(self, crowd: int) -> None:
+        """Go on behind a crowd of this length."""
+        self.left = crowd // _LENGTH_OF_CREDIT
+        self.headings = MOST_HEADINGS
+        self.allowance.excess = self.allowance.excess * 3 // 4
+
+
+def _kept(found: Iterable[Found], first: int, at: int, until: int) -> list[Found]:
+    """Give what begins in a piece or reaches into it, of what was found in a page that begins at `first`.
+
+    What seems to begin with the page itself begins before it, or is none.
+    """
+    return [
+        (first + start, first + last, kind)
+        for start, last, kind in found
+        if first + last > at and first + start < until and (start or not first)
+    ]
+
+
+def _end_of_piece(text: str, least: int) -> int:
+    """Find an empty line, or else the beginning of a line or of a word, that is not between the borders of a key."""
+    while least < len(text) - _PIECE // 2:
+        end = _break_in(text, least, least + _NEAR_END)
+        before = text.rfind(_BORDER_OF_KEY, end - _NEAR_BORDER, end)
+        behind = text.find(_BORDER_OF_KEY, end, end + _NEAR_BORDER)
+        is_within = "BEGIN" in text[max(0, before - _BORDER) : max(0, before)]
+        if not is_within and "END" not in text[behind - _BORDER : behind]:
+            return end
+        least = max(behind, end) + _BORDER
+    return len(text)
+
+
+def _break_in(text: str, first: int, last: int) -> int:
+    empty = _EMPTY_LINE.search(text, first, last)
+    if empty is not None:
+        return empty.end()
+    place = text.rfind("\n", first, last)
+    place = place if place >= 0 else text.rfind(" ", first, last)
+    return place + 1 if place >= 0 else last
 
 
 def _reports(scans: Iterable[Iterable[Found]], most: int, first: int) -> list[list[Found]] | int:

@@ -7,14 +7,12 @@ that somebody made up. What stood around a word once often stands there again, s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 from plainmind.base.lazy import pattern
 from plainmind.redaction.anchors import NamesBefore, Part, is_name_of_something, parts_of
 from plainmind.redaction.around_names import (
     AT_THE_EDGE,
     CELLS,
-    Verdict,
     end_of,
     judge,
     start_of,
@@ -56,8 +54,6 @@ class _Search:
     def __init__(self, page: Page) -> None:
         self._page = page
         self._names_left = _NAMES + len(page.low) // _LENGTH_OF_NAME
-        self._headings_left = _MOST_HEADINGS
-        self._judged: dict[tuple[str, str], Verdict] = {}
         self._known: dict[str, Found | None] = {}
         self._names_before = NamesBefore(page)
 
@@ -66,11 +62,12 @@ class _Search:
         page, low = self._page, self._page.low
         inside = passed = next_value = 0  # from where to where the last secret goes that was found
         is_long = len(low) > _LONG_TEXT
-        if part.is_crowded or page.looks <= 0:
+        allowance = page.allowance
+        if part.is_crowded or allowance.looks <= 0:
             yield from self._assigned_in(part, part.start)
             return
         for at, anchor in part.places:
-            if page.looks <= 0:
+            if allowance.looks <= 0:
                 yield from self._assigned_in(part, max(at, passed))
                 return
             if is_long and self._names_left <= 0 and not anchor.is_of_phrase:
@@ -119,34 +116,25 @@ class _Search:
                 return found
         return None
 
-    def _judge(self, anchor: Anchor, around: str, at: int) -> Verdict:
-        verdicts = self._page.verdicts
-        if verdicts is None:
-            return judge(anchor.names, around, at)
-        known = (around, anchor.word)
-        verdict = verdicts.get(known)
-        if verdict is None:
-            verdict = verdicts[known] = judge(anchor.names, around, at)
-        return verdict
-
     def _around(self, anchor: Anchor, at: int) -> Iterator[Found]:
         """Look at all that stands around a place; of what stood there before, the verdict is known."""
-        text = self._page.text
+        text, allowance = self._page.text, self._page.allowance
         first = max(0, at - _BEFORE)
         around = text[first : at + _AFTER]
         known = (around, anchor.word)
-        verdict = self._judged.get(known) if first else None
+        verdict = allowance.judged.get(known) if first else None
         if verdict is None:
-            verdict = self._judge(anchor, around, at - first)
-            self._page.looks += 1 if verdict.found else -verdict.cost
-            if first and len(self._judged) < _MOST_KEPT:
-                self._judged[known] = verdict
+            verdict = judge(anchor.names, around, at - first)
+            allowance.looks += 1 if verdict.found else -verdict.cost
+            if first and len(allowance.judged) < _MOST_KEPT:
+                allowance.judged[known] = verdict
         heading = verdict.heading
-        if heading is not None and self._headings_left:
-            self._headings_left -= 1
+        if heading is not None and allowance.headings:
+            allowance.headings -= 1
             is_secret = CELLS[heading.sort]
-            for start, end in chain(cells_under(text, at, is_secret), lines_under(text, at, is_secret)):
-                yield start, end, heading.kind
+            for under in (cells_under, lines_under):
+                goes_on = yield from under(text, at, is_secret, heading.kind)
+                self._page.note_open(at, goes_on=goes_on)
         for start, end, kind in verdict.found:
             end += first  # noqa: PLW2901
             if end > at + _AFTER - AT_THE_EDGE:  # it may go on where the piece ends
@@ -159,7 +147,6 @@ class _Search:
 # With more names than this it is worth the time to find out first where values are.
 _NAMES = 64
 _LENGTH_OF_NAME = 500
-_MOST_HEADINGS = 200
 _SHORTLY_BEFORE, _SHORTLY_AFTER = 48, 64
 _NOT_KNOWN: Found = (0, 0, "")
 # A sign that assigns, and behind it something in quotation marks or with a digit or a sign in it.

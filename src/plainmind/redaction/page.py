@@ -28,9 +28,8 @@ _AS_LOW_ASCII = _ASCII.lower().ljust(256, b"?")
 class Page:
     """A text to be scanned, and what several scans need to know about it, each worked out when first asked for.
 
-    `text` is what the rules read; places in it become those of the `original` by `place_of`. Around names without a
-    secret it is looked `looks` times more, then only what a sign assigns is looked for. `verdicts` are those of an
-    earlier look at a part of the text: who reads it again need not judge again.
+    `text` is what the rules read; places in it become those of the `original` by `place_of`. A long text is read in
+    pieces, each a page of its own: they share an `allowance`, and `is_far` says whether any of them is not all ASCII.
     """
 
     __slots__ = (
@@ -44,20 +43,28 @@ class Page:
         "_stretches",
         "_values",
         "absent",
+        "allowance",
         "crowded_from",
-        "looks",
+        "excess",
+        "is_far",
         "odd_signs",
+        "open_from",
         "original",
         "parts",
         "text",
-        "verdicts",
     )
 
-    def __init__(self, original: str, looks: int | None = None) -> None:
+    def __init__(
+        self, original: str, allowance: Allowance | None = None, *, is_far: bool | None = None
+    ) -> None:
         self.original = original
-        self.looks = most_looks(len(original)) if looks is None else looks
-        self.verdicts: dict[tuple[str, str], Verdict] | None = None
-        self.crowded_from = 0  # where there turned out to be too many secrets in the original
+        self.allowance = allowance or Allowance(len(original))
+        self.is_far = not original.isascii() if is_far is None else is_far
+        self.crowded_from = (
+            0  # where there turned out to be too many secrets in the original; 0 if that is not known
+        )
+        self.excess = self.allowance.excess  # at its end
+        self.open_from = len(original)  # where something begins that may go on behind the text
         self.odd_signs: frozenset[str] = frozenset() if original.isascii() else _odd_signs_of(original)
         self._marked = _as_plain_signs(original, self.odd_signs)
         plain = self._marked.replace(_NOTHING, "") if _NOTHING in self._marked else self._marked
@@ -77,6 +84,11 @@ class Page:
     def has(self, word: str) -> bool:
         """Whether one of the words with which rules begin is in the text in any case."""
         return (self.absent is None or word not in self.absent) and word in self.narrow
+
+    def note_open(self, at: int, *, goes_on: bool) -> None:
+        """Keep where a table or a list begins that is not over where the text is."""
+        if goes_on:
+            self.open_from = min(self.open_from, self.place_of(at))
 
     def place_of(self, at: int) -> int:
         """Say where a character of `text` stands in the original."""
@@ -154,13 +166,27 @@ class Page:
         return block << _BLOCK if block >= 0 else len(self.text) + _LONGEST_LOOK
 
 
+class Allowance:
+    """What a text may still cost, and what is known of it from the pages that were read already.
+
+    Around names without a secret it is looked `looks` times more, then only what a sign assigns is looked for; below
+    `headings` more names a column is. `excess` counts the words of rules beyond those that people write. Who reads a
+    part again need not judge again: `judged` are the verdicts on what stood around names.
+    """
+
+    __slots__ = ("excess", "headings", "judged", "looks")
+
+    def __init__(self, length: int) -> None:
+        self.looks = _LOOKS + length // _LENGTH_OF_LOOK
+        self.headings = MOST_HEADINGS
+        self.excess = 0
+        self.judged: dict[tuple[str, str], Verdict] = {}
+
+
+# Around so many names a text is searched in vain: hundreds, and more in a long one.
 _LOOKS = 100
 _LENGTH_OF_LOOK = 2_500
-
-
-def most_looks(length: int) -> int:
-    """Around how many names a text of this length is searched in vain: hundreds, and more in a long one."""
-    return _LOOKS + length // _LENGTH_OF_LOOK
+MOST_HEADINGS = 200
 
 
 # --- plain signs: nothing here moves a character ---

@@ -49,11 +49,11 @@ def short_names_in(page: Page) -> Iterator[Found]:
         for word in _A_PIN.finditer(low):
             before = max(0, word.start() - _NEAR_PIN)
             if _PIN_DIGITS.search(low, before, word.start() + 2 * _NEAR_PIN):
-                yield from _pins_at(text, low, word.span())
+                yield from _pins_at(page, word.span())
 
 
-def _pins_at(text: str, low: str, word: tuple[int, int]) -> Iterator[Found]:
-    at = word[0]
+def _pins_at(page: Page, word: tuple[int, int]) -> Iterator[Found]:
+    text, low, at = page.text, page.low, word[0]
     pin = (
         _PIN.match(low, at)
         or _PIN_BELOW.match(low, at)
@@ -66,8 +66,8 @@ def _pins_at(text: str, low: str, word: tuple[int, int]) -> Iterator[Found]:
         if changed is not None:
             yield *changed.span(1), "pin"
     elif is_heading(low, *word):
-        for start, end in cells_under(text, at, _is_pin):
-            yield start, end, "pin"
+        goes_on = yield from cells_under(text, at, _is_pin, "pin")
+        page.note_open(at, goes_on=goes_on)
 
 
 def _is_pin(cell: str) -> bool:

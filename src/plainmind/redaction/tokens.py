@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from plainmind.base.lazy import pattern
@@ -226,16 +226,10 @@ class Shape:
     before: int = 0  # characters in front of the group that are a part of the secret
 
 
-def is_card_number(text: str) -> bool:
-    """Whether the digits are those of a payment card: a known issuer's, with the right check digit."""
-    digits = text.encode().translate(None, b" -")
-    if (sum(digits[-1::-2]) + sum(digits[-2::-2].translate(_DOUBLED)) - 48 * len(digits)) % 10:
-        return False
-    return len(set(digits)) > 1 and _ISSUERS.fullmatch(digits.decode()) is not None
-
-
-# Twice a digit, and the digits of that added up: 7 becomes 14 becomes 5.
-_DOUBLED = bytes.maketrans(b"0123456789", b"0246813579")
+# What a digit counts; twice that, and the digits of it added up: 7 becomes 14 becomes 5.
+_ONCE = bytes.maketrans(b"0123456789", bytes(range(10)))
+_DOUBLED = bytes.maketrans(b"0123456789", bytes((0, 2, 4, 6, 8, 1, 3, 5, 7, 9)))
+_ENDS_WITH_NOUGHT = bytes(byte % 10 == 0 for byte in range(256))
 _ISSUERS = pattern(
     r"4[0-9]{12}(?:[0-9]{3}){0,2}|5[1-5][0-9]{14}|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)[0-9]{12}"
     r"|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|35(?:2[89]|[3-8][0-9])[0-9]{12}"
@@ -260,8 +254,9 @@ _CARD = pattern(_GROUPS_OF_DIGITS)
 _AS_DIGIT_OR_BREAK = bytes(
     ord("0") if byte in b"0123456789" else ord("-") if byte in b" -" else ord(".") for byte in range(256)
 )
-# One of these is in the number of every card, and the last one in eight groups of six digits.
-_ROWS_OF_DIGITS = (b"0" * 13, b"0000-0000-0000-", b"0000-000000-0000", b"000000-000000-000000-")
+# One of these is in the number of every card, and the other in eight groups of six digits.
+_ROWS_OF_DIGITS = (b"0" * 13, b"0000-0000-0000-", b"0000-000000-0000")
+_SIX_AND_SIX = (b"000000-000000-000000-",)
 
 # An expression begins with its keyword: then the search goes from one to the next without looking at what lies
 # between. All of them are a part of a long word, and only those are searched for the keywords.
@@ -341,24 +336,61 @@ def shapes_in(page: Page) -> Iterator[Found]:
         if shape.keyword in words:
             for found in shape.expression.finditer(text):
                 yield found.start(1) - shape.before, found.end(1), shape.kind
-    for start, end in _rows_of_digits_in(page) if page.has_digits else ():
-        for found in _GROUPS_OF_SIX.finditer(text, start, end):
-            yield found.start(), found.end(), "recovery-key"
-        for found in _CARD.finditer(text, start, end):
-            if is_card_number(found[0]):
-                yield found.start(), found.end(), "card"
+    if page.has_digits:
+        alike = page.in_bytes.translate(_AS_DIGIT_OR_BREAK)
+        for start, end in _blocks_with(_SIX_AND_SIX, alike):
+            for found in _GROUPS_OF_SIX.finditer(text, start, end + _LONGEST_ROW):
+                yield found.start(), found.end(), "recovery-key"
+        for start, end in _blocks_with(_ROWS_OF_DIGITS, alike):
+            yield from _cards_in(text, start, end)
 
 
-def _rows_of_digits_in(page: Page) -> Iterator[tuple[int, int]]:
-    """Report where so many digits follow each other as a card has, with a sign between groups of them or without."""
-    alike = page.in_bytes.translate(_AS_DIGIT_OR_BREAK)
-    for row in _ROWS_OF_DIGITS:
+def _blocks_with(rows: Iterable[bytes], alike: bytes) -> Iterator[tuple[int, int]]:
+    """Report where rows of digits begin, to a few hundred characters: a text that is full of them is one piece."""
+    blocks = bytearray((len(alike) >> _BLOCK) + 1)
+    for row in rows:
         at = alike.find(row)
         while at >= 0:
-            end = alike.find(b".", at)
-            end = len(alike) if end < 0 else end
-            yield at, end + 2  # what follows may say that it is none
-            at = alike.find(row, end)
+            block = at >> _BLOCK
+            blocks[block] = 1
+            at = alike.find(row, block + 1 << _BLOCK)
+    first = blocks.find(1)
+    while first >= 0:
+        last = blocks.find(0, first)
+        last = len(blocks) if last < 0 else last
+        yield max(0, (first << _BLOCK) - _LONGEST_ROW), last << _BLOCK
+        first = blocks.find(1, last)
+
+
+_BLOCK = 8  # two to the power of this: the characters that are told of together
+_LONGEST_ROW, _MOST_DIGITS = 64, 20
+
+
+def _cards_in(text: str, start: int, end: int) -> Iterator[Found]:
+    """Report the numbers of cards that begin between two places."""
+    cards = list(_CARD.finditer(text, start, end + _LONGEST_ROW))
+    while cards and cards[-1].start() >= end:
+        cards.pop()
+    if not cards:
+        return
+    numbers = "\n".join([found[0] for found in cards]).replace(" ", "").replace("-", "").split("\n")
+    for at in _with_right_check_digit(numbers):
+        if len(set(numbers[at])) > 1 and _ISSUERS.fullmatch(numbers[at]):
+            yield *cards[at].span(), "card"
+
+
+def _with_right_check_digit(numbers: Sequence[str]) -> Iterator[int]:
+    """Say which of these numbers have it: all are added up at once, digit by digit, each in a byte of its own."""
+    digits = "".join([number.zfill(_MOST_DIGITS) for number in numbers]).encode()
+    total = 0
+    for place in range(_MOST_DIGITS):
+        counts = _ONCE if (_MOST_DIGITS - place) % 2 else _DOUBLED
+        total += int.from_bytes(digits[place::_MOST_DIGITS].translate(counts), "big")
+    sums = total.to_bytes(len(numbers), "big").translate(_ENDS_WITH_NOUGHT)
+    at = sums.find(1)
+    while at >= 0:
+        yield at
+        at = sums.find(1, at + 1)
 
 
 # --- the secrets of AWS, which nothing but an id in the neighbourhood tells from other long words ---
