@@ -513,7 +513,7 @@ def _say_what_is_here(
     from plainmind.config.load import resolve_workspace
 
     cwd = os.getcwd()
-    here = resolve_workspace(None, {"HOME": os.path.expanduser("~")}, None, cwd, memory.home)
+    here = resolve_workspace(None, {"HOME": user_home()}, None, cwd, memory.home)
     if here.origin.kind != "found" or os.path.realpath(here.path) == os.path.realpath(memory.workspace):
         return
     names = " ".join(host.name for host in hosts)

@@ -67,10 +67,7 @@ async function route() {
     if (!hasDetail) show(detail, welcome());
   }
   main.dataset.pane = hasDetail ? "detail" : "list";
-  for (const link of nav.querySelectorAll("a[data-name]")) {
-    if (link.dataset.name === current) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
+  for (const link of nav.querySelectorAll("a[data-name]")) link.ariaCurrent = link.dataset.name === current ? "page" : null;
   document.title = `${isNote ? at.name.split("/").at(-1) : t(current)} · Plainmind`;
   return undefined;
 }
