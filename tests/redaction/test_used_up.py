@@ -92,3 +92,10 @@ def test_many_tables_without_a_secret_among_prose_are_no_crowd():
     tables = "".join(f"{TABLE.format(at)}{PROSE * 5}" for at in range(2_000))
 
     assert REDACTOR.without_secrets(tables) == tables
+
+
+def test_a_field_whose_name_is_made_of_names_hides_what_it_holds():
+    REDACTOR.redact(PROSE * 200)  # from then on all words are looked for at once
+    field = {"key pw " * 280 + "password": "lemur7391x"}
+
+    assert "lemur" not in str(REDACTOR.redact_value(field))

@@ -132,4 +132,5 @@ def kind_of_named(name: str, given: str) -> str | None:
         return None
     quoted = given.replace("\\", "").replace('"', "")
     page = Page(f'"{name[:_MOST_IN_FIELD]}": "{quoted}"')
-    return next((kind for _, end, kind in assigned_secrets_in(page) if end == len(page.text) - 1), None)
+    last = len(page.text) - 1
+    return next((kind for _, end, kind in assigned_secrets_in(page) if end == last or kind == CROWD), None)
