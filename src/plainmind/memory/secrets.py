@@ -13,7 +13,8 @@ from plainmind.base.model import SearchResult
 from plainmind.base.value import replace
 from plainmind.files.atomic import write_atomically, write_first
 from plainmind.files.system import explain_errors, read_file
-from plainmind.redaction.engine import CROWD, RULES_VERSION, Redactor
+from plainmind.redaction.engine import RULES_VERSION, Redactor
+from plainmind.redaction.findings import CROWD
 
 _KEY_BYTES = 32
 

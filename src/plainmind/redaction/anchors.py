@@ -16,7 +16,7 @@ from operator import itemgetter
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.redaction import credentials, pins, tokens
-from plainmind.redaction.names import FAR_NAMES, FORM, LOGIN, NAMES, PHRASE, SURE_FORM, Name
+from plainmind.redaction.names import FAR_NAMES, NAMES, PHRASE, PIN, Name
 from plainmind.redaction.page import Page, forms_of
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ class Anchor:
     word: str
     names: tuple[Name, ...]
     any_name: re.Pattern[str]
-    is_of_phrase: bool
+    is_of_words: bool  # of a passphrase or a PIN, whose values have no sign of one
     is_far: bool  # only in a text that has a sign which is not ASCII
 
     def is_name(self, low: str, at: int) -> bool:
@@ -116,83 +116,6 @@ class Part:
                 if narrow.startswith(word, at - offset):
                     places.append((at - offset, anchor))
         return sorted(_names_of(places, self._page), key=_first)
-
-
-class NamesBefore:
-    """The names before the signs of a text: each last word before a sign is searched for names once."""
-
-    def __init__(self, page: Page) -> None:
-        self._low = page.low
-        self._in_word: dict[str, Sequence[Place]] = {}
-
-    def find(self, sign: int) -> list[Place]:
-        """List the names to which a sign may assign a value, from left to right."""
-        low = self._low
-        first = max(0, sign - _LOOK_BACK)
-        head = low[first:sign].rstrip(_BEFORE_SIGN)
-        start = max(head.rfind(" "), head.rfind("\t"), head.rfind("\n")) + 1
-        word = head[start:]
-        within = self._in_word.get(word)
-        if within is None:
-            within = self._in_word[word] = _names_within(word)
-        before = [(first + start + at, anchor) for at, anchor in within] if within else []
-        spaced = _spaced_anchors()
-        before += [
-            (found.start(), spaced.by_word[found[0]])
-            for found in spaced.expression.finditer(low, first, sign)
-        ]
-        if not before:
-            return before
-        before = [
-            (at, anchor) for at, anchor in before if _UP_TO_SIGN.fullmatch(low, at + len(anchor.word), sign)
-        ]
-        before.sort(key=_first)
-        return before
-
-
-_LOOK_BACK = 48
-_BEFORE_SIGN = " \t-=\"'`*_])}\\"
-_UP_TO_SIGN = pattern(r"""[\w.-]{0,24}+[\\"'`*_\])}]{0,8}+[ \t]{0,24}+[-=]?""")
-
-
-def _names_within(word: str) -> Sequence[Place]:
-    """Find the names that stand in a word; it may end with one that signs are a part of."""
-    return [
-        (at, anchor)
-        for anchor in _anchors_of_values()
-        if " " not in anchor.word
-        for at, _ in _places_of(anchor, word)
-    ]
-
-
-@value
-class _Spaced:
-    """The names that have a space in them."""
-
-    expression: re.Pattern[str]
-    by_word: Mapping[str, Anchor]
-
-
-@cache
-def _spaced_anchors() -> _Spaced:
-    some = {anchor.word: anchor for anchor in _anchors_of_values() if " " in anchor.word}
-    longest_first = sorted(some, key=len, reverse=True)
-    return _Spaced(pattern("|".join(_escaped(word) for word in longest_first)), some)
-
-
-@cache
-def _anchors_of_values() -> Sequence[Anchor]:
-    """Those of names, which signs assign values to, in all languages."""
-    far = _anchors(name for name in FAR_NAMES if not name.anchor.isascii())
-    return [
-        anchor
-        for anchor in (*_plain_anchors(), *far)
-        if any(name.sort not in (LOGIN, FORM, SURE_FORM) for name in anchor.names)
-    ]
-
-
-def _escaped(word: str) -> str:
-    return "".join(sign if sign.isalnum() else f"\\{sign}" for sign in word)
 
 
 def parts_of(page: Page) -> Sequence[Part]:
@@ -364,7 +287,7 @@ def _anchors(names: Iterable[Name], *, is_far: bool = False) -> tuple[Anchor, ..
             word=word,
             names=tuple(some),
             any_name=_any_of(some),
-            is_of_phrase=any(name.sort is PHRASE for name in some),
+            is_of_words=any(name.sort in (PHRASE, PIN) for name in some),
             is_far=is_far,
         )
         for word, some in by_word.items()

@@ -225,7 +225,6 @@ def _may_follow(name: Name, around: str, low: str, end: int) -> bool:
 _LONG_VALUE = 64
 
 
-_AFTER_NAME = 96
 _NO_NAMES = (LOGIN, FORM, SURE_FORM)
 
 
@@ -250,18 +249,6 @@ def judge(names: tuple[Name, ...], around: str, at: int) -> Verdict:
             if found:
                 return Verdict(found, heading, cost)
     return Verdict((), heading, cost)
-
-
-def value_behind(names: tuple[Name, ...], text: str, low: str, at: int) -> Found | None:
-    """Find the value that a sign assigns to one of the names that stand here."""
-    limit = at + _AFTER_NAME
-    for name in names:
-        called = name.expression.match(low, at, limit) if name.sort not in _NO_NAMES else None
-        span = _span(_ASSIGNED.match(low, called.end(), limit), text) if called else None
-        if span and _is_secret_in_a_hurry(name, text, span):
-            end = span[1] if span[1] < limit - AT_THE_EDGE else end_of(text, span[1])
-            return span[0], end, name.kind
-    return None
 
 
 def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[Found, ...]:
@@ -517,14 +504,6 @@ def _may_be_chosen(name: Name, given: str) -> bool:
     if name.kind == "secret":
         return is_made_up(given)
     return is_made_up(given) and sum(map(str.isdecimal, given)) > 1 and not is_known_mix(given)
-
-
-def _is_secret_in_a_hurry(name: Name, text: str, span: tuple[int, int]) -> bool:
-    given = text[span[0] : span[1]]
-    if name.sort is KEY:
-        return is_key(given)
-    is_quoted = text[span[0] - 1] in "\"'`"
-    return is_made_up(given) if name.sort is DOUBTFUL else is_password(given, is_quoted=is_quoted)
 
 
 def _is_short_word(given: str) -> bool:

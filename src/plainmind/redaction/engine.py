@@ -23,9 +23,9 @@ from plainmind.redaction.credentials import (
     passwords_in_addresses,
     passwords_in_command_lines,
 )
-from plainmind.redaction.findings import Finding, Found, Marks, Redacted, marks_in, settle
+from plainmind.redaction.findings import CROWD, Finding, Found, Marks, Redacted, marks_in, settle
 from plainmind.redaction.named_secrets import assigned_secrets_in, kind_of_named
-from plainmind.redaction.page import MOST_HEADINGS, Allowance, Page
+from plainmind.redaction.page import LENGTH_OF_LOOK, Allowance, Page
 from plainmind.redaction.pins import plain_words_in
 from plainmind.redaction.plausible import forget_values, is_random, is_stand_in
 from plainmind.redaction.tokens import private_keys_in, secrets_of_aws_in, shapes_in, tokens_in
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 # What these rules hide is not what those of an earlier version hid: copies that are kept must be made anew.
-RULES_VERSION = 11
+RULES_VERSION = 12
 
 _LEAST_SECRET_NAME = 16
 
@@ -114,8 +114,7 @@ class Redactor:
         if len(text) > _ALWAYS_CLOSELY:
             return self._find_in_pieces(text)
         found = self._find_closely(Page(text), _ANY_NUMBER)
-        assert found is not None  # there may be any number
-        return found
+        return self._find_in_pieces(text) if found is None else found
 
     def _find_closely(self, page: Page, most: int, first: int = 0) -> list[Found] | None:
         """Find the secrets of a text one by one; None when there are more from a place on, or too many names."""
@@ -196,7 +195,7 @@ class Redactor:
         `known` is where that was found to be, the beginning of the piece when it is not known.
         """
         kept: list[Found] = []
-        until, looks = at, reading.looks
+        until = at
         size = max(_FIRST_LOOK, known - at)
         again = _MOST_AGAIN
         while until < limit:
@@ -211,14 +210,12 @@ class Redactor:
                 size = max(known - at, 2 * _CONTEXT)  # far behind what was read: up to there it is none
                 again -= 1
                 continue
-            looks = reading.allowance.looks
             until = _place_to_stop(reading.text, at, end - _CONTEXT)
             kept = _kept(found, first, at, until)
             if known > at or end == limit:
                 break
             # So much that there will be too many, if it goes on like this.
             size *= min(16, max(2, 2 * most // (len(kept) + 1)))
-        reading.looks = looks
         return kept, until
 
     def _parts(self, text: str, found: list[Found]) -> list[str]:
@@ -274,7 +271,6 @@ def _line_ends_of(secret: str) -> str:
 
 # --- pieces of a long text, and crowds: nothing but secrets, each of which would take as long as a page of prose ---
 
-CROWD = "crowd"
 _ALWAYS_CLOSELY = 16_384
 _PIECE, _BEHIND_CROWD = 131_072, 16_384
 # So many secrets are looked for one by one in a text, and more in a long one. A file of settings, a list of passwords
@@ -283,6 +279,7 @@ _MOST_FOUND = 300
 _LENGTH_OF_ONE = 10_000
 # Behind a crowd, one for so much that was hidden: whether it goes on is seen at once.
 _LENGTH_OF_CREDIT = 2_500
+_LOOKS_BEHIND_CROWD = 50
 _ANY_NUMBER = 1 << 60
 _REPORTS_OF_ONE = 4  # several rules may report a secret, and several words in the heading of a table
 _LEAST_HIDDEN = 65_536  # more than any secret is long, and twice as much each time
@@ -304,7 +301,7 @@ class _Reading:
     def __init__(self, text: str) -> None:
         self.text = text
         self.left = _MOST_FOUND
-        self.allowance = Allowance(len(text))
+        self.allowance = Allowance(0)
         self.looks, self.headings = self.allowance.looks, self.allowance.headings
         self._is_far = not text.isascii()
 
@@ -312,7 +309,8 @@ class _Reading:
         """Give a piece with what stands before it, and where that begins."""
         first = max(0, at - _CONTEXT)
         # It may be read for the second time: what the first has taken is given back.
-        self.allowance.looks, self.allowance.headings = self.looks, self.headings
+        more = end // LENGTH_OF_LOOK - at // LENGTH_OF_LOOK
+        self.allowance.looks, self.allowance.headings = self.looks + more, self.headings + more
         return first, Page(self.text[first:end], self.allowance, is_far=self._is_far)
 
     def most(self, at: int, end: int) -> int:
@@ -322,7 +320,7 @@ class _Reading:
     def passed(self, crowd: int) -> None:
         """Go on behind a crowd of this length."""
         self.left = crowd // _LENGTH_OF_CREDIT
-        self.headings = MOST_HEADINGS
+        self.looks = self.headings = _LOOKS_BEHIND_CROWD
         self.allowance.excess = self.allowance.excess * 3 // 4
 
 
@@ -361,7 +359,7 @@ def _break_in(text: str, first: int, last: int) -> int:
 
 
 def _reports(scans: Iterable[Iterable[Found]], most: int, first: int) -> list[list[Found]] | int:
-    """List what each scan reports; or where one more stands, when these are more secrets than that from a place on."""
+    """List what each scan reports; or where a crowd begins: as a scan says, or with more secrets from a place on."""
     reports: list[list[Found]] = []
     starts: set[int] = set()
     left = most * _REPORTS_OF_ONE
@@ -372,7 +370,7 @@ def _reports(scans: Iterable[Iterable[Found]], most: int, first: int) -> list[li
             if found[0] >= first:
                 starts.add(found[0])
                 left -= 1
-            if len(starts) > most or left < 0:
+            if len(starts) > most or left < 0 or found[2] == CROWD:
                 return found[0]
         reports.append(some)
     return reports

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Start, end and kind. A plain tuple: a hostile text makes tens of thousands.
 Found: TypeAlias = "tuple[int, int, str]"
+# What is hidden as a whole because there is too much in it to be looked for one by one.
+CROWD = "crowd"
 
 
 @value

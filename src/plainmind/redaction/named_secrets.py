@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plainmind.base.lazy import pattern
-from plainmind.redaction.anchors import NamesBefore, Part, is_name_of_something, parts_of
+from plainmind.redaction.anchors import Part, is_name_of_something, parts_of
 from plainmind.redaction.around_names import (
     AT_THE_EDGE,
     CELLS,
     end_of,
     judge,
     start_of,
-    value_behind,
 )
-from plainmind.redaction.findings import Found
+from plainmind.redaction.findings import CROWD, Found
 from plainmind.redaction.page import Page
 from plainmind.redaction.pins import short_names_in
 from plainmind.redaction.tables import cells_under, lines_under
@@ -47,30 +46,27 @@ class _Search:
 
     Hundreds of places are looked at in every way, and more in a long text or where secrets are found: a page of nothing
     but passwords is searched to its end. No text that people write has more places that hold none; one that was made
-    to keep us busy has, and there only what a sign assigns to a name is looked for: the time stays in proportion to
-    the length.
+    to keep us busy has, and what follows there is a crowd: the time stays in proportion to the length.
     """
 
     def __init__(self, page: Page) -> None:
         self._page = page
         self._names_left = _NAMES + len(page.low) // _LENGTH_OF_NAME
-        self._known: dict[str, Found | None] = {}
-        self._names_before = NamesBefore(page)
 
     def secrets_in(self, part: Part) -> Iterator[Found]:
-        """Report what the names in a part of the text are the names of."""
+        """Report what the names in a part of the text are the names of, or from where on nothing was looked for."""
         page, low = self._page, self._page.low
         inside = passed = next_value = 0  # from where to where the last secret goes that was found
         is_long = len(low) > _LONG_TEXT
         allowance = page.allowance
-        if part.is_crowded or allowance.looks <= 0:
-            yield from self._assigned_in(part, part.start)
+        if part.is_crowded:
+            yield part.start, len(low), CROWD
             return
         for at, anchor in part.places:
-            if allowance.looks <= 0:
-                yield from self._assigned_in(part, max(at, passed))
+            if allowance.looks <= 0 or allowance.headings <= 0:
+                yield at, len(low), CROWD
                 return
-            if is_long and self._names_left <= 0 and not anchor.is_of_phrase:
+            if is_long and self._names_left <= 0 and not anchor.is_of_words:
                 if next_value < at - _BEFORE:
                     next_value = page.next_value(at - _BEFORE)
                 if next_value > at + _AFTER:
@@ -80,41 +76,6 @@ class _Search:
                 for found in self._around(anchor, at):
                     yield found
                     inside, passed = found[:2]
-
-    def _assigned_in(self, part: Part, start: int) -> Iterator[Found]:
-        """Report the values that a sign assigns to a name: all that is looked for when time is short."""
-        text, low = self._page.text, self._page.low
-        known, passed = self._known, 0
-        left = _MOST_SIGNS
-        for sign in _SIGN.finditer(low, start, part.end):
-            at = sign.start()
-            if at < passed:
-                continue
-            piece = text[
-                at - _SHORTLY_BEFORE : at + _SHORTLY_AFTER
-            ]  # of the first characters none, which is right
-            found = known.get(piece, _NOT_KNOWN)
-            if found is _NOT_KNOWN:
-                found = self._behind_name(at)
-                left -= found is None
-                if found is not None:
-                    found = (found[0] - at, found[1] - at, found[2])
-                # One that goes on behind the piece may be another the next time.
-                if piece and len(known) < _MOST_KEPT and (found is None or found[1] < _SHORTLY_AFTER):
-                    known[piece] = found
-            if found is not None:
-                passed = at + found[1]
-                yield at + found[0], passed, found[2]
-            elif not left:
-                return
-
-    def _behind_name(self, sign: int) -> Found | None:
-        text, low = self._page.text, self._page.low
-        for at, anchor in self._names_before.find(sign):
-            found = value_behind(anchor.names, text, low, at)
-            if found is not None:
-                return found
-        return None
 
     def _around(self, anchor: Anchor, at: int) -> Iterator[Found]:
         """Look at all that stands around a place; of what stood there before, the verdict is known."""
@@ -129,12 +90,12 @@ class _Search:
             if first and len(allowance.judged) < _MOST_KEPT:
                 allowance.judged[known] = verdict
         heading = verdict.heading
-        if heading is not None and allowance.headings:
+        if heading is not None:
             allowance.headings -= 1
-            is_secret = CELLS[heading.sort]
             for under in (cells_under, lines_under):
-                goes_on = yield from under(text, at, is_secret, heading.kind)
-                self._page.note_open(at, goes_on=goes_on)
+                for count, found in enumerate(under(self._page, at, CELLS[heading.sort], heading.kind)):
+                    allowance.headings += not count
+                    yield found
         for start, end, kind in verdict.found:
             end += first  # noqa: PLW2901
             if end > at + _AFTER - AT_THE_EDGE:  # it may go on where the piece ends
@@ -147,15 +108,6 @@ class _Search:
 # With more names than this it is worth the time to find out first where values are.
 _NAMES = 64
 _LENGTH_OF_NAME = 500
-_SHORTLY_BEFORE, _SHORTLY_AFTER = 48, 64
-_NOT_KNOWN: Found = (0, 0, "")
-# A sign that assigns, and behind it something in quotation marks or with a digit or a sign in it.
-_SIGN = pattern(
-    r"""[:=>|,(\t→](?<![:=>|,(\t→].)[:=>|,(\[{\\ *]{0,12}+(?=[^\s]{4})[^\s0-9!#$%&*^~"'`]{0,24}+[0-9!#$%&*^~"'`]"""
-)
-_MOST_SIGNS = 128
-
-
 # Behind a value that a sign has cut: what belongs to it has digits and signs, and is no field of its own.
 _CUT = pattern(r"(?![&;,][A-Za-z_.-]{1,32}[=:])[&)(,;=+*^%$#!~]")
 _REST_WITH_SIGNS = pattern(r"""(?=[^\s"'`<>|\\]{0,24}?[0-9])[^\s"'`<>|\\]{8,256}+""")
@@ -180,4 +132,5 @@ def kind_of_named(name: str, given: str) -> str | None:
         return None
     quoted = given.replace("\\", "").replace('"', "")
     page = Page(f'"{name[:_MOST_IN_FIELD]}": "{quoted}"')
-    return next((kind for _, end, kind in assigned_secrets_in(page) if end == len(page.text) - 1), None)
+    last = len(page.text) - 1
+    return next((kind for _, end, kind in assigned_secrets_in(page) if end == last or kind == CROWD), None)

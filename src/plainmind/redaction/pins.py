@@ -66,8 +66,7 @@ def _pins_at(page: Page, word: tuple[int, int]) -> Iterator[Found]:
         if changed is not None:
             yield *changed.span(1), "pin"
     elif is_heading(low, *word):
-        goes_on = yield from cells_under(text, at, _is_pin, "pin")
-        page.note_open(at, goes_on=goes_on)
+        yield from cells_under(page, at, _is_pin, "pin")
 
 
 def _is_pin(cell: str) -> bool:
