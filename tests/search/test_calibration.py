@@ -138,8 +138,8 @@ def test_a_question_is_about_the_people_whose_something_is_or_who_do_it(question
 )
 def test_a_question_about_somebody_is_not_answered_by_what_is_known_of_another(question, text):
     assert lacks_person(question, text)
-    assert doubt_of(question, (), [text, question]) == OF_MISSING_PERSON
-    assert doubt_of(question, {"hw-3001"}, [text]) == OF_MISSING_PERSON + OF_MISSING_IDENTIFIER
+    assert doubt_of(question, (), text, [text, question]) == OF_MISSING_PERSON
+    assert doubt_of(question, {"hw-3001"}, text, [text]) == OF_MISSING_PERSON + OF_MISSING_IDENTIFIER
     assert probability_of_first(**EVERYTHING, doubt=OF_MISSING_PERSON) < CERTAIN
 
 
@@ -153,4 +153,4 @@ def test_a_question_about_somebody_is_not_answered_by_what_is_known_of_another(q
 )
 def test_a_name_may_stand_anywhere_and_be_misspelt_at_its_end(text):
     assert not lacks_person("when does Hanna's passport expire?", text)
-    assert doubt_of("when does Hanna's passport expire?", (), [text]) == 0.0
+    assert doubt_of("when does Hanna's passport expire?", (), text, [text]) == 0.0

@@ -203,7 +203,7 @@ def _left_out(memory: Memory) -> Iterator[str]:
 
     left = [
         f"{each.path} ({each.reason})"
-        for each in memory.notes.workspace.discover().skipped
+        for each in memory.index.left_out
         if each.reason == SYMBOLIC_LINK or OVER_THE_LIMIT in each.reason
     ]
     if left:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from threading import Event
     from typing import Any, TypeVar
 
-    from plainmind.base.model import EmbedderIdentity, SearchHit
+    from plainmind.base.model import EmbedderIdentity, FileFailure, SearchHit
     from plainmind.embed.cache import SqliteEmbeddingCache
     from plainmind.embed.protocol import Embedder
     from plainmind.index.plan import Meanwhile
@@ -98,6 +98,7 @@ class Index:
         self._engines: dict[Embedder, SearchEngine] = {}
         self._is_wiped_at_the_end = False
         self._has_conversations = False  # among what is indexed
+        self.left_out: tuple[FileFailure, ...] = ()  # on purpose, by the sync before the last search
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -608,6 +609,7 @@ class Index:
             # Yesterday's index answers better than nothing, as long as it says so.
             return SyncReport(degraded=(f"the latest changes may be missing: {error}",))
         else:
+            self.left_out = report.skipped
             return report
 
     def _look_again(self, report: SyncReport, view: OpenView) -> None:

@@ -79,15 +79,18 @@ def lacks_person(question: str, text: str) -> bool:
     return any(name[: max(_LEAST, len(name) - _BENT)] not in folded for name in people)
 
 
-def doubt_of(question: str, exact: Iterable[str], texts: Sequence[str]) -> float:
-    """What speaks against the first of these texts, in log-odds, because of what it, or all of them, do not have."""
+def doubt_of(question: str, exact: Iterable[str], first: str, texts: Iterable[str]) -> float:
+    """What speaks against the first result, in log-odds, because of what it, or all the texts, do not have."""
     of_identifier = OF_MISSING_IDENTIFIER if lacks_identifier(exact, texts) else 0.0
-    return of_identifier + (OF_MISSING_PERSON if lacks_person(question, texts[0]) else 0.0)
+    return of_identifier + (OF_MISSING_PERSON if lacks_person(question, first) else 0.0)
 
 
 def doubt_of_first(query: ParsedQuery, weighed: Sequence[tuple[float, bool, Snippet]]) -> float:
     """The same of snippets, each with the chunk that it is from."""
-    return doubt_of(query.text, query.exact, [_all_of(snippet) for _, _, snippet in weighed])
+    texts = (
+        _all_of(snippet) for _, _, snippet in weighed
+    )  # most questions name nothing that is looked for in all
+    return doubt_of(query.text, query.exact, _all_of(weighed[0][2]), texts)
 
 
 def _all_of(snippet: Snippet) -> str:

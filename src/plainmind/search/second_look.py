@@ -100,7 +100,7 @@ def look_again(
     worths = [worth for worth, _, _ in mixed]
     # Identifiers and names, which no model reads letter by letter.
     texts = [f"{hit.snippet} {hit.headings} {hit.path}" for _, _, hit in mixed]
-    doubt = doubt_of(question, query_terms(question).exact, texts)
+    doubt = doubt_of(question, query_terms(question).exact, texts[0], texts)
     seen: list[SearchHit] = []
     for worth, one, hit in mixed:
         if seen:
