@@ -286,6 +286,21 @@ def test_a_long_journal_is_searched_only_at_its_end(
     assert len(history.versions("MEMORY.md")) == 2
 
 
+def test_of_a_long_journal_only_the_lines_of_one_path_are_taken_apart(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(50):
+        history.keep(f"{number}.md", b"x", "edit")
+    kept = history.keep("memory/日記.md", b"one", "edit")
+    history.keep("MEMORY.md", b"memory/0.md", "edit")
+    taken: list[bytes] = []
+    parse = module._parse
+    monkeypatch.setattr(module, "_parse", lambda line: (taken.append(line), parse(line))[1])
+
+    assert history.keep("memory/日記.md", b"one", "edit") == kept
+    assert len(taken) == 1
+
+
 def test_recording_drops_what_is_too_old_once_a_day(history: History, clock: Clock, tmp_path: Path) -> None:
     change(history, b"one", b"two")
     clock.now += 200 * DAY

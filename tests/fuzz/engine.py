@@ -18,7 +18,8 @@ CORPUS = Path(__file__).parent / "corpus"
 MOST_BYTES = 4_000
 MOST_SECONDS = 5.0  # of CPU for one case; the slowest honest one takes a hundredth of it
 _MOST_KEPT = 300
-_LOOK_EACH = 4  # every so manieth case is watched: to watch takes longer than to run
+# Every so manieth case is watched, since to watch takes longer than to run; fewer where many have reached nothing new.
+_LOOK_EACH, _LOOK_SELDOM, _DULL = 4, 64, 250
 
 
 @record
@@ -161,6 +162,7 @@ def fuzz(
     chance, watch, corpus = random.Random(seed), Watch(code), Corpus(name)
     outcome, begun = Outcome(name), time.process_time()
     pool: list[bytes] = []
+    look_each, dull = _LOOK_EACH, 0
 
     def is_over() -> bool:
         return (
@@ -170,12 +172,18 @@ def fuzz(
         )
 
     def attempt_one(case: bytes, *, is_watched: bool) -> None:
+        nonlocal look_each, dull
         outcome.cases += 1
         fault = _fault(attempt, case, watch if is_watched else None)
         if fault is not None:
             outcome.faults += (f"{name}: {fault}\n  case {case!r}",)
         elif is_watched and watch.is_new:
             pool.append(case)
+            look_each, dull = _LOOK_EACH, 0
+        elif is_watched:
+            dull += 1
+            if dull == _DULL:
+                look_each, dull = min(2 * look_each, _LOOK_SELDOM), 0
 
     for case in [b"", *words, *corpus.read()]:
         attempt_one(case, is_watched=True)
@@ -185,7 +193,7 @@ def fuzz(
             # A recent find is more promising than an old one.
             at = max(chance.randrange(len(pool)), chance.randrange(len(pool)))
             case = mutate(pool[at], pool, words, chance)
-            attempt_one(case, is_watched=outcome.cases % _LOOK_EACH == 0)
+            attempt_one(case, is_watched=outcome.cases % look_each == 0)
     if keep:
         corpus.write(sorted(set(pool), key=lambda case: (len(case), case))[:_MOST_KEPT])
     outcome.lines, outcome.kept, outcome.seconds = len(watch.reached), len(pool), time.process_time() - begun

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -301,13 +300,17 @@ def index(folder: Path) -> Iterator[Callable[[bytes], None]]:
     with opened(folder) as memory:
         memory.sync()
         expected = _places_of(memory, asked)
-    home, whole = folder / "home", folder / "whole"
-    shutil.copytree(home, whole)
+    home = folder / "home"
+    whole = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
     def attempt(case: bytes) -> None:
-        shutil.rmtree(home)
-        shutil.copytree(whole, home)
-        files = sorted(path for path in (home / "index").rglob("*") if path.is_file())
+        for path in [path for path in home.rglob("*") if path.is_file()]:
+            if path not in whole:
+                path.unlink()
+        for path, data in whole.items():
+            if not path.exists() or path.read_bytes() != data:
+                path.write_bytes(data)
+        files = sorted(path for path in whole if home / "index" in path.parents)
         for at in range(0, len(case) - 6, 7):
             which, offset, byte = struct.unpack_from(">HIB", case, at)
             path = files[which % len(files)]

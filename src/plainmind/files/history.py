@@ -342,27 +342,32 @@ class History:
 
     def _latest(self, path: str) -> Version | None:
         """Find the last recent line about a path; one further back is not missed, only told again."""
-        lines, _ = self._read_journal(last_bytes=_RECENT_JOURNAL_BYTES)
-        return next((line for line in reversed(lines) if line.path == path), None)
+        lines = self._journal_lines(last_bytes=_RECENT_JOURNAL_BYTES)
+        written = json.dumps(path).encode()  # only lines with it are taken apart: there may be a thousand
+        versions = (_parse(text) for text in reversed(lines) if written in text)
+        return next((version for version in versions if version is not None and version.path == path), None)
 
     def _read_journal(self, last_bytes: int | None = None) -> tuple[list[Version], list[bytes]]:
         """Read the journal: its lines, oldest first, and those that cannot be read."""
-        with explain_errors("read", self._journal, outcome="nothing was changed"):
-            try:
-                raw = read_file(self._journal, system=self._system, last=last_bytes)
-            except FileNotFoundError:
-                return [], []
-        if last_bytes is not None and len(raw) == last_bytes:
-            raw = raw.partition(b"\n")[2]  # begins in the middle of a line
         lines: list[Version] = []
         unreadable: list[bytes] = []
-        for text in raw.splitlines():
+        for text in self._journal_lines(last_bytes):
             version = _parse(text)
             if version is not None:
                 lines.append(version)
             else:
                 unreadable.append(text)
         return lines, unreadable
+
+    def _journal_lines(self, last_bytes: int | None) -> list[bytes]:
+        with explain_errors("read", self._journal, outcome="nothing was changed"):
+            try:
+                raw = read_file(self._journal, system=self._system, last=last_bytes)
+            except FileNotFoundError:
+                return []
+        if last_bytes is not None and len(raw) == last_bytes:
+            raw = raw.partition(b"\n")[2]  # begins in the middle of a line
+        return raw.splitlines()
 
     def _write_journal(self, lines: list[Version], unreadable: list[bytes]) -> None:
         data = b"".join(raw + b"\n" for raw in unreadable) + b"".join(map(_line, lines))
