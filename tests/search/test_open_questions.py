@@ -72,6 +72,8 @@ def test_a_question_about_a_day_and_nothing_else_is_known(question, days):
             "cosa è successo 2026-11-17?",
         ),
         *("o que falamos 2026-11-17?", "o que aconteceu 2026-11-17?", "o que decidimos 2026-11-17?"),
+        *("cosa è successo ieri?", "o que fizemos ontem?", "wat hebben we gisteren besloten?"),
+        *("что было вчера?", "Что мы вчера решили?", "о чём мы говорили вчера?", "что ещё произошло вчера"),
         *(
             "wat hebben we 2026-11-17 besproken?",
             "wat is er 2026-11-17 gebeurd?",
@@ -137,6 +139,7 @@ def test_in_ordinary_words_too_a_question_about_a_day_and_nothing_else_is_known(
             "o que Ana falou 2026-11-17?",
             "wat heeft Anna 2026-11-17 gezegd?",
         ),
+        *("cosa abbiamo detto ieri del porto?", "что вчера сказала Анна?", "что мы решили вчера про насос?"),
         *(
             "昨天安娜说了什么？",
             "昨天我们决定了网关的什么？",

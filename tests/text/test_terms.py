@@ -181,7 +181,7 @@ def test_threads_agree():
 
 
 def test_the_rules_have_a_version():
-    assert TERMS_VERSION == "4"
+    assert TERMS_VERSION == "5"
 
 
 SAMPLES = [

@@ -1,4 +1,4 @@
-"""How English, German, French and Spanish name days, most specific first.
+"""How German, French, Spanish, Italian, Portuguese, Dutch and Russian name days, most specific first.
 
 A weekday is the last one before today, unless its week is named with it; of every Friday none is meant.
 """
@@ -6,23 +6,26 @@ A weekday is the last one before today, unless its week is named with it; of eve
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.value import value
 from plainmind.text.spans import (
-    MONTHS_OF_SEASON,
+    A_DIGIT,
+    A_YEAR,
+    YEAR,
     HintedPattern,
     Match,
     Span,
     ago,
+    any_case,
     calendar_span,
     day,
-    day_of_month,
+    days_ago,
     days_before,
     months,
+    no_day,
     recent_day,
     recent_days,
     recent_months,
@@ -30,7 +33,6 @@ from plainmind.text.spans import (
     weekday_before,
     weekday_of_week,
     weekend_before,
-    year_span,
 )
 
 TYPE_CHECKING = False
@@ -38,269 +40,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 Resolve: TypeAlias = "Callable[[Match, dt.date], Span | None]"
-
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "couple": 2, "three": 3, "few": 3, "several": 3, "four": 4}
-_COUNTS |= {"five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}
-
-_MONTH = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?![\w:])"
-_YEAR = r"(?P<year>(?:19|20|21)\d\d)(?!\w)"
-_UNIT = r"(?P<unit>hour|day|week|fortnight|month|year)s?\b"
-_COUNT = (
-    r"(?:(?:a\s+)?(?P<count>\d{1,4}|couple|few|several|an?|one|two|three|four|five|six|seven|eight|nine|ten"
-    r"|eleven|twelve)(?:\s+of)?)"
-)
-_SEASON = r"(?P<season>spring|summer|autumn|fall|winter)\b"
-# "may" and "march" are verbs too: alone they need a capital, and no subject after them ("May I ask …").
-_BARE_MONTH = (
-    r"\b(?P<month>(?i:january|february|april|june|july|august|september|october|november|december)"
-    r"|March|May(?!\s+(?:I|you|he|she|it|we|they|the|this|that|these|those|my|your|our)\b))\b"
-)
-_WEEKDAY = (
-    r"(?P<weekday>(?i:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-    r"|Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b"
-)
-
-
-def _month(match: Match) -> int:
-    return _MONTHS.index(match["month"][:3].lower()) + 1
-
-
-def _count(match: Match) -> int:
-    words = match["count"].lower()
-    return _COUNTS.get(words) or int(words)
-
-
-def _unit(match: Match) -> str:
-    unit: str = match["unit"].lower()
-    return unit
-
-
-def _iso_day(match: Match, _today: dt.date) -> Span:
-    return day(dt.date(int(match["year"]), int(match["month"]), int(match["day"])))
-
-
-def _iso_month(match: Match, _today: dt.date) -> Span | None:
-    month = int(match["month"])
-    return months(int(match["year"]), month) if 1 <= month <= 12 else None
-
-
-def _numeric_day(match: Match, _today: dt.date) -> Span:
-    """Read 2/10/2026 month first unless that is impossible; with full stops the day comes first."""
-    month, date = int(match["first"]), int(match["second"])
-    if match["mark"] == "." or month > 12:
-        month, date = date, month
-    if month > 12:
-        month, date = date, month
-    return day(dt.date(int(match["year"]), month, date))
-
-
-def _named_day(match: Match, today: dt.date) -> Span | None:
-    if match["year"]:
-        return day(dt.date(int(match["year"]), _month(match), int(match["day"])))
-    return recent_day(today, _month(match), int(match["day"]))
-
-
-def _month_of_year(match: Match, _today: dt.date) -> Span:
-    return months(int(match["year"]), _month(match))
-
-
-def _last_month_named(match: Match, today: dt.date) -> Span:
-    return recent_months(today, _month(match), 1, over=True)
-
-
-def _recent_month_named(match: Match, today: dt.date) -> Span:
-    return recent_months(today, _month(match), 1, over=False)
-
-
-def _quarter(match: Match, today: dt.date) -> Span:
-    first_month = int(match["quarter"]) * 3 - 2
-    if match["year"]:
-        return months(int(match["year"]), first_month, 3)
-    return recent_months(today, first_month, 3, over=False)
-
-
-def _season_of_year(match: Match, _today: dt.date) -> Span:
-    return months(int(match["year"]), MONTHS_OF_SEASON[match["season"].lower()], 3)
-
-
-def _season(match: Match, today: dt.date) -> Span:
-    over = match["which"].lower() in ("last", "previous", "past")
-    return recent_months(today, MONTHS_OF_SEASON[match["season"].lower()], 3, over=over)
-
-
-def _weekday(match: Match, today: dt.date) -> Span:
-    which, weekday = (match["which"] or "").lower(), _WEEKDAYS.index(match["weekday"][:3].lower())
-    if which in {"this", "next"}:
-        return weekday_of_week(today, weekday, 0 if which == "this" else -1)
-    return weekday_before(today, weekday)
-
-
-def _weekday_in_week(match: Match, today: dt.date) -> Span:
-    weeks_back = {"last": 1, "previous": 1, "this": 0, "next": -1}[match["week"].lower()]
-    return weekday_of_week(today, _WEEKDAYS.index(match["weekday"][:3].lower()), weeks_back)
-
-
-def _none(_match: Match, _today: dt.date) -> None:
-    """Name no day: what happens every week happens on none."""
-
-
-def _before_last(match: Match, today: dt.date) -> Span:
-    return calendar_span(_unit(match), today, 2)
-
-
-def _next_period(match: Match, today: dt.date) -> Span:
-    return calendar_span(_unit(match), today, -1)
-
-
-def _days_ago(count: int) -> Callable[[Match, dt.date], Span]:
-    return lambda _match, today: day(days_before(today, count))
-
-
-def _case_matters(source: str) -> re.Pattern[str]:
-    return pattern(source)
-
-
-def _any_case(source: str) -> re.Pattern[str]:
-    return pattern(source, IGNORECASE)
-
-
-# What a query must have in it, for the pattern to be tried.
-_A_DIGIT = ("0",)
-_A_YEAR = ("0000",)
-_A_SEASON = tuple(MONTHS_OF_SEASON)
-_A_UNIT = ("hour", "day", "week", "fortnight", "month", "year")
-_A_PERIOD = ("week", "month", "quarter", "year")
-_LAST = ("last", "previous")
-
-ENGLISH_DATES: tuple[HintedPattern, ...] = (
-    (
-        (("0000-0", "0000/0", "0000.0"),),
-        _any_case(r"(?<![\d.])(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)(?!\d)"),
-        _iso_day,
-    ),
-    (
-        (("0000-00",),),
-        _any_case(r"(?<![\d-])(?P<year>(?:19|20|21)\d\d)-(?P<month>\d\d)(?![\d-])"),
-        _iso_month,
-    ),
-    (
-        (("-0000", "/0000", ".0000"),),
-        _any_case(
-            r"(?<![\d./-])(?P<first>\d\d?)(?P<mark>[-/.])(?P<second>\d\d?)(?P=mark)"
-            r"(?P<year>(?:19|20|21)\d\d)(?![\d/-]|\.\d)"
-        ),
-        _numeric_day,
-    ),
-    ((_A_DIGIT, _MONTHS), _any_case(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"), _named_day),
-    ((_A_DIGIT, _MONTHS), _any_case(rf"\b{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+{_YEAR})?"), _named_day),
-    ((_A_YEAR, _MONTHS), _any_case(rf"\b{_MONTH},?\s+(?:of\s+)?{_YEAR}"), _month_of_year),
-    ((("q0",), _A_YEAR), _any_case(rf"\bq(?P<quarter>[1-4])\s*(?:of\s+|/|-)?{_YEAR}"), _quarter),
-    ((("q0",), _A_YEAR), _any_case(rf"\b{_YEAR}[\s/-]*q(?P<quarter>[1-4])\b"), _quarter),
-    ((("q0",),), _case_matters(r"\bQ(?P<quarter>[1-4])\b(?P<year>)"), _quarter),
-    ((_A_SEASON, _A_YEAR), _any_case(rf"\b{_SEASON}\s+(?:of\s+)?{_YEAR}"), _season_of_year),
-    (
-        (("ago",), ("today", "week", "month")),
-        _any_case(rf"\b{_COUNT}\s+(?P<unit>week)s?\s+ago\s+today\b"),
-        lambda m, today: day(days_before(today, 7 * _count(m))),
-    ),
-    ((("yesterday",),), _any_case(r"\b(?:the\s+)?day\s+before\s+yesterday\b"), _days_ago(2)),
-    ((("yesterday", "night"),), _any_case(r"\b(?:yesterday|last\s+night)\b"), _days_ago(1)),
-    (
-        (("today", "tonight", "morning", "afternoon", "evening"),),
-        _any_case(r"\b(?:today|tonight|this\s+(?:morning|afternoon|evening))\b"),
-        _days_ago(0),
-    ),
-    (
-        (_WEEKDAYS, ("week",)),
-        _case_matters(rf"\b{_WEEKDAY}\s+(?i:(?:of\s+)?(?P<week>last|previous|this|next)\s+week)\b"),
-        _weekday_in_week,
-    ),
-    (
-        (("month",), _A_DIGIT),
-        _any_case(rf"\b{_DAY}\s+(?:day\s+)?of\s+(?P<which>this|last)\s+month\b"),
-        lambda m, today: day_of_month(today, int(m["day"]), 0 if m["which"].lower() == "this" else 1),
-    ),
-    (
-        (("ago", "back"),),
-        _any_case(rf"\b{_COUNT}\s+{_UNIT}\s+(?:ago|back)\b"),
-        lambda m, today: ago(today, _count(m), _unit(m)),
-    ),
-    (
-        (("past", *_LAST), _A_UNIT),
-        _any_case(rf"\b(?:the\s+)?(?:past|last|previous)\s+{_COUNT}\s+{_UNIT}"),
-        lambda m, today: rolling(today, _count(m), _unit(m)),
-    ),
-    (
-        (("past",), _A_UNIT),
-        _any_case(rf"\b(?:the\s+)?past\s+{_UNIT}"),
-        lambda m, today: rolling(today, 1, _unit(m)),
-    ),
-    (
-        (("weekend",),),
-        _any_case(r"\b(?:last|previous|past)\s+weekend\b"),
-        lambda _, today: weekend_before(today),
-    ),
-    (
-        (("weekend",),),
-        _any_case(r"\b(?:(?:over|on|at|during|this)\s+(?:the\s+)?|the\s+)weekend\b"),
-        lambda _, today: weekend_before(today, or_now=True),
-    ),
-    ((("before last",),), _any_case(r"\b(?P<unit>week|month|year)\s+before\s+last\b"), _before_last),
-    ((("next",), _A_PERIOD), _any_case(r"\bnext\s+(?P<unit>week|month|quarter|year)\b"), _next_period),
-    ((("tomorrow",),), _any_case(r"\btomorrow\b"), _days_ago(-1)),
-    ((("other day",),), _any_case(r"\bthe\s+other\s+day\b"), lambda _, today: rolling(today, 7, "day")),
-    ((("hristmas",),), _any_case(r"\bchristmas\b"), lambda _, today: recent_days(today, 12, 24, 3)),
-    ((("new year",),), _any_case(r"\bnew\s+year'?s\s+eve\b"), lambda _, today: recent_days(today, 12, 30, 3)),
-    (
-        (_LAST, _A_PERIOD),
-        _any_case(r"\b(?:last|previous)\s+(?P<unit>week|month|quarter|year)\b"),
-        lambda m, today: calendar_span(_unit(m), today, 1),
-    ),
-    (
-        (("this",), _A_PERIOD),
-        _any_case(r"\bthis\s+(?P<unit>week|month|quarter|year)\b"),
-        lambda m, today: calendar_span(_unit(m), today, 0),
-    ),
-    ((_WEEKDAYS,), _case_matters(rf"(?i:\b(?:every|each|any|most|all))\s+{_WEEKDAY}"), _none),
-    (
-        (_WEEKDAYS,),
-        _case_matters(rf"\b(?P<which>(?i:last|previous|past|on|this|next))\s+{_WEEKDAY}"),
-        _weekday,
-    ),
-    (
-        (_WEEKDAYS,),
-        _any_case(r"\b(?P<which>)(?P<weekday>monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"),
-        _weekday,
-    ),
-    (
-        (_A_SEASON,),
-        _any_case(rf"\b(?P<which>last|previous|past|this|(?:in|during|over)(?:\s+the)?)\s+{_SEASON}"),
-        _season,
-    ),
-    ((_LAST, _MONTHS), _any_case(rf"\b(?:last|previous)\s+{_MONTH}"), _last_month_named),
-    (
-        (_MONTHS,),
-        _any_case(rf"\b(?:in|during)\s+(?:early\s+|late\s+|mid[\s-])?{_MONTH}"),
-        _recent_month_named,
-    ),
-    ((("since",), _MONTHS), _any_case(rf"(?<=since\s){_MONTH}"), _recent_month_named),
-    ((_MONTHS,), _case_matters(_BARE_MONTH), _recent_month_named),
-    (
-        (_A_YEAR,),
-        _any_case(rf"\b(?:in|during|throughout|from|of|year)\s+(?:early\s+|late\s+|mid[\s-])?{_YEAR}"),
-        lambda m, _: year_span(int(m["year"])),
-    ),
-    ((("since",), _A_YEAR), _any_case(rf"(?<=since\s){_YEAR}"), lambda m, _: year_span(int(m["year"]))),
-)
-
-
-# --- German, French, Spanish ---
 
 
 @value
@@ -336,12 +75,12 @@ class _Language:
         yield ("digit", "month"), self.day_of_month, self._day_of_month
         yield ("year", "month"), self.month_of_year, lambda m, _: months(int(m["year"]), self._month(m))
         for words, count in self.days.items():
-            yield ("day",), words, _days_ago(count)
+            yield ("day",), words, days_ago(count)
         yield ("ago",), self.ago, lambda m, today: ago(today, self._count(m), self._unit(m))
         yield ("last",), self.rolling, lambda m, today: rolling(today, self._count(m), self._unit(m))
         for words, or_now in self.weekends.items():
             yield ("weekend",), words, _weekend(or_now=or_now)
-        yield ("weekday",), self.every, _none
+        yield ("weekday",), self.every, no_day
         for words, back in self.in_week.items():
             yield ("weekday", "which"), words, self._in_week(back)
         for words, back in self.periods.items():
@@ -374,18 +113,18 @@ class _Language:
             "unit": f"(?P<unit>{_any_of(self.units)})",
             "count": rf"(?P<count>\d{{1,3}}|{_any_of(self.counts)})",
             "day": r"(?P<day>\d{1,2})",
-            "year": _YEAR,
+            "year": YEAR,
         }
         # Of a name that stands twice in a pattern, only one is ever matched.
         parts |= {
             f"{name}2": parts[name].replace(f"<{name}>", f"<{name}2>")
             for name in ("weekday", "unit", "count")
         }
-        hints = {"digit": _A_DIGIT, "year": _A_YEAR, **self.hints}
+        hints = {"digit": A_DIGIT, "year": A_YEAR, **self.hints}
         return tuple(
             (
                 tuple(hints[kind] for kind in kinds),
-                _any_case(rf"\b{_with_parts(words, parts)}(?!\w)"),
+                any_case(rf"\b{_with_parts(words, parts)}(?!\w)"),
                 resolve,
             )
             for kinds, words, resolve in self.dates()
@@ -633,9 +372,263 @@ _SPANISH = _Language(
     },
 )  # fmt: skip
 
+_ITALIAN = _Language(
+    months=(
+        "gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno", "luglio", "agosto", "settembre", "ottobre",
+        "novembre", "dicembre",
+    ),
+    weekdays=("luned[ìi]", "marted[ìi]", "mercoled[ìi]", "gioved[ìi]", "venerd[ìi]", "sabato", "domenica"),
+    seasons={"primavera": 3, "estate": 6, "autunno": 9, "inverno": 12},
+    units={
+        "or[ae]": "hour", "giorn[oi]": "day", "settiman[ae]": "week", "mes[ei]": "month", "trimestr[ei]": "quarter",
+        "ann[oi]": "year",
+    },
+    counts={
+        "un[ao]?": 1, "due|un paio di": 2, "tre|qualche|alcun[ie]|poch[ie]": 3, "quattro": 4, "cinque": 5, "sei": 6,
+        "sette": 7, "otto": 8, "nove": 9, "dieci": 10, "undici": 11, "dodici": 12, "quindici": 15,
+    },
+    days={
+        "(?:l['’])?altro ?ieri|ieri l['’]altro|avantieri": 2, "ieri(?: (?:mattina|pomeriggio|sera|notte))?": 1,
+        "oggi|stamattina|stasera|questa (?:mattina|sera|notte)": 0, "dopodomani": -2, "domani": -1,
+    },
+    ago="{count} {unit} fa",
+    rolling="(?:ultim|scors)[ie] {count} {unit}",
+    periods={
+        "{unit} (?:scors|passat)[oa]": 1,
+        "(?:scors|passat)[oa] {unit}": 1,
+        "quest(?:[oa] |['’]){unit}": 0,
+        "{unit} prossim[oa]|prossim[oa] {unit2}": -1,
+    },
+    every="(?:ogni|tutti i|tutte le|di) {weekday}",
+    in_week={
+        "{weekday} della (?:settimana scorsa|scorsa settimana)": 1,
+        "{weekday} di questa settimana": 0,
+        "quest[oa] {weekday}": 0,
+        "(?:prossim[oa] {weekday}|{weekday2} prossim[oa])": -1,
+    },
+    weekday="(?:scors[oa] )?{weekday}(?: (?:scors|passat)[oa])?(?: (?:mattina|pomeriggio|sera))?",
+    weekends={
+        "(?:scorso (?:fine settimana|week-?end)|(?:fine settimana|week-?end) (?:scorso|passato))": False,
+        "(?:nel|questo|il|durante il) (?:fine settimana|week-?end)": True,
+    },
+    season="(?:in |quest[ao] |quest['’]|nella |nell['’]|d['’]){season}(?: (?:del )?{year})?",
+    last_season="(?P<before>scors[oa] )?{season}(?(before)| (?:scors|passat)[oa])",
+    day_of_month="{day}[°º]? {month}(?: (?:del )?{year})?",
+    month_of_year="{month} (?:del )?{year}",
+    month="(?:(?:a|in|inizio|fine|metà) |(?<=da\\s)|(?<=prima\\sdi\\s)|(?<=fino\\sa\\s)){month}",
+    feasts={"natale": (12, 24, 3), "capodanno|san silvestro": (12, 30, 3)},
+    hints={
+        "month": (
+            *("gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno", "luglio", "agosto", "settembre"),
+            *("ottobre", "novembre", "dicembre"),
+        ),
+        "day": ("ieri", "oggi", "stamattina", "stasera", "questa ", "domani"),
+        "ago": (" fa",),
+        "last": ("ultim", "scors", "passat"),
+        "weekend": ("fine settimana", "week-end", "weekend"),
+        "weekday": ("luned", "marted", "mercoled", "gioved", "venerd", "sabato", "domenica"),
+        "which": ("scors", "passat", "quest", "prossim"),
+        "unit": ("ora", "ore", "giorn", "settiman", "mese", "mesi", "trimestr", "anno", "anni"),
+        "season": ("primavera", "estate", "autunno", "inverno"),
+        "in": ("a ", "in ", "quest", "nell", "d'", "d’", "da ", "di ", "fine ", "metà", "inizio"),
+        "feast": ("natale", "capodanno", "silvestro"),
+    },
+)  # fmt: skip
+
+# The days from Monday to Friday are counted, "a second one", and not days alone.
+_PORTUGUESE = _Language(
+    months=(
+        "janeiro", "fevereiro", "mar[çc]o", "abril", "maio", "junho", "julho", "agosto", "setembro", "outubro",
+        "novembro", "dezembro",
+    ),
+    weekdays=("segunda", "ter[çc]a", "quarta", "quinta", "sexta", "s[áa]bado", "domingo"),
+    seasons={"primavera": 3, "ver[ãa]o": 6, "outono": 9, "inverno": 12},
+    units={
+        "horas?": "hour", "dias?": "day", "semanas?": "week", "m[êe]s(?:es)?": "month", "trimestres?": "quarter",
+        "anos?": "year",
+    },
+    counts={
+        "uma?": 1, "dois|duas": 2, "tr[êe]s|algun?s|algumas|poucos|poucas": 3, "quatro": 4, "cinco": 5, "seis": 6,
+        "sete": 7, "oito": 8, "nove": 9, "dez": 10, "onze": 11, "doze": 12, "quinze": 15,
+    },
+    days={
+        "anteontem": 2, "ontem": 1, "hoje|esta (?:manh[ãa]|tarde|noite)": 0, "depois de amanh[ãa]": -2,
+        "amanh[ãa]": -1,
+    },
+    ago="(?:(?:h[áa]|faz) {count} {unit}(?: atr[áa]s)?|{count2} {unit2} atr[áa]s)",
+    rolling="(?:[úu]ltim|passad)[oa]s {count} {unit}",
+    periods={
+        "{unit} passad[oa]": 1,
+        "[úu]ltim[oa] {unit}": 1,
+        "n?es[ts][ea] {unit}": 0,
+        "{unit} que vem|pr[óo]xim[oa] {unit2}": -1,
+        "{unit} retrasad[oa]": 2,
+    },
+    every="(?:toda|todo|todas as|todos os|cada|[àa]s|aos) {weekday}s?(?:[- ]feiras?)?",
+    in_week={
+        "{weekday}(?:[- ]feira)? da semana passada": 1,
+        "{weekday}(?:[- ]feira)? des[ts]a semana": 0,
+        "n?est[ae] {weekday}(?:[- ]feira)?": 0,
+        "(?:pr[óo]xim[oa] {weekday}(?:[- ]feira)?|{weekday2}(?:[- ]feira)? que vem)": -1,
+    },
+    weekday=(
+        "(?:(?:n[oa]|[úu]ltim[oa]) {weekday}(?! vez)(?:[- ]feira)?(?: passad[oa])?"
+        "|{weekday2}(?:[- ]feira(?: passada)?| passad[oa]))"
+    ),
+    weekends={
+        "(?:fim de semana passado|[úu]ltimo fim de semana)": False,
+        "(?:n?es[ts]e|no|durante o) fim de semana": True,
+    },
+    season="(?:n?es[ts][ea]|n[oa]) {season}(?: de {year})?",
+    last_season="{season} passad[oa]",
+    day_of_month="{day}º? de {month}(?: de {year})?",
+    month_of_year="{month} (?:de )?{year}",
+    month="(?:(?:em|in[íi]cio de|fim de) |(?<=desde\\s)|(?<=at[ée]\\s)|(?<=antes\\sde\\s)){month}",
+    feasts={"natal": (12, 24, 3), "r[ée]veillon": (12, 30, 3)},
+    hints={
+        "month": (
+            *("janeiro", "fevereiro", "março", "marco", "abril", "maio", "junho", "julho", "agosto", "setembro"),
+            *("outubro", "novembro", "dezembro"),
+        ),
+        "day": ("ontem", "hoje", "esta ", "amanh"),
+        "ago": ("há ", "ha ", "faz ", "atr"),
+        "last": ("ltim", "passad"),
+        "weekend": ("fim de semana",),
+        "weekday": ("segunda", "terça", "terca", "quarta", "quinta", "sexta", "sábado", "sabado", "domingo"),
+        "which": ("passad", "ltim", "est", "ess", "que vem", "xim", "retrasad"),
+        "unit": ("hora", "dia", "semana", "mês", "mes", "trimestre", "ano"),
+        "season": ("primavera", "verão", "verao", "outono", "inverno"),
+        "in": ("em ", "no ", "na ", "est", "ess", "desde", "até", "ate ", "antes", "fim ", "cio de"),
+        "feast": ("natal", "veillon"),
+    },
+)  # fmt: skip
+
+# "Morgen" is a morning in German, and stays one.
+_DUTCH = _Language(
+    months=(
+        "januari|jan", "februari|feb", "maart|mrt", "april|apr", "mei", "juni|jun", "juli|jul", "augustus|aug",
+        "september|sept?", "oktober|okt", "november|nov", "december|dec",
+    ),
+    weekdays=("maandag", "dinsdag", "woensdag", "donderdag", "vrijdag", "zaterdag", "zondag"),
+    seasons={"lente|voorjaar": 3, "zomer": 6, "herfst|najaar": 9, "winter": 12},
+    units={
+        "uur|uren": "hour", "dag(?:en)?": "day", "week|weken": "week", "maand(?:en)?": "month",
+        "kwartaal": "quarter", "jaar|jaren": "year",
+    },
+    counts={
+        "een paar|paar|enkele": 3, "een|één": 1, "twee": 2, "drie": 3, "vier": 4, "vijf": 5, "zes": 6, "zeven": 7,
+        "acht": 8, "negen": 9, "tien": 10, "elf": 11, "twaalf": 12, "veertien": 14,
+    },
+    days={
+        "eergisteren": 2, "gisteren(?:avond|ochtend|middag|nacht)?": 1,
+        "vandaag|van(?:morgen|ochtend|middag|avond)": 0, "overmorgen": -2,
+    },
+    ago="{count} {unit} geleden",
+    rolling="(?:afgelopen|laatste|voorbije) {count} {unit}",
+    periods={
+        "(?:vorige?|afgelopen) {unit}": 1, "(?:deze|dit) {unit}": 0, "volgende? {unit}": -1, "eervorige? {unit}": 2,
+    },
+    every="(?:elke|iedere) {weekday}",
+    in_week={
+        "{weekday} (?:van )?vorige week": 1,
+        "vorige week (?:op )?{weekday}": 1,
+        "{weekday} (?:van )?deze week": 0,
+        "deze {weekday}": 0,
+        "(?:volgende|komende) {weekday}": -1,
+    },
+    weekday="(?:(?:op|vorige|afgelopen) )?{weekday}(?:avond|ochtend|middag|morgen|nacht)?",
+    weekends={"(?:vorig|afgelopen) weekend": False, "(?:in het|dit|het|tijdens het) weekend": True},
+    season="(?:in de|in het|deze|dit) {season}(?: (?:van )?{year})?",
+    last_season="(?:vorige?|afgelopen) {season}",
+    day_of_month="{day} {month}(?: {year})?",
+    month_of_year="{month} {year}",
+    month="(?:(?:in|begin|eind|midden) |(?<=sinds\\s)|(?<=tot\\s)|(?<=voor\\s)){month}",
+    feasts={"kerst(?:mis)?": (12, 24, 3), "oudjaar|oud en nieuw": (12, 30, 3)},
+    hints={
+        "month": (
+            *("januari", "jan ", "feb", "maart", "mrt", "apr", "mei", "jun", "jul", "aug", "sep", "okt", "nov", "dec"),
+        ),
+        "day": ("gisteren", "vandaag", "vanmorgen", "vanochtend", "vanmiddag", "vanavond", "overmorgen"),
+        "ago": ("geleden",),
+        "last": ("afgelopen", "laatste", "voorbije", "vorig"),
+        "weekend": ("weekend",),
+        "weekday": ("maandag", "dinsdag", "woensdag", "donderdag", "vrijdag", "zaterdag", "zondag"),
+        "which": ("vorig", "afgelopen", "deze", "dit ", "volgend", "komende"),
+        "unit": ("uur", "uren", "dag", "week", "weken", "maand", "kwartaal", "jaar", "jaren"),
+        "season": ("lente", "voorjaar", "zomer", "herfst", "najaar", "winter"),
+        "in": ("in ", "deze", "dit ", "begin ", "eind ", "midden ", "sinds", "tot ", "voor "),
+        "feast": ("kerst", "oudjaar", "oud en nieuw"),
+    },
+)  # fmt: skip
+
+# Names are declined: in the forms that say when.
+_RUSSIAN = _Language(
+    months=(
+        "январ[ьяе]", "феврал[ьяе]", "март[ае]?", "апрел[ьяе]", "ма[йяе]", "июн[ьяе]", "июл[ьяе]", "август[ае]?",
+        "сентябр[ьяе]", "октябр[ьяе]", "ноябр[ьяе]", "декабр[ьяе]",
+    ),
+    weekdays=(
+        "понедельник[ау]?", "вторник[ау]?", "сред[уы]", "четверг[ау]?", "пятниц[ауые]", "суббот[ауые]",
+        "воскресень[ея]",
+    ),
+    seasons={"весной": 3, "летом": 6, "осенью": 9, "зимой": 12},
+    units={
+        "час(?:а|ов)?": "hour", "день|дня|дней": "day", "недел[яюие]|недель": "week", "месяц(?:а|ев|е)?": "month",
+        "квартал(?:а|е|ов)?": "quarter", "год(?:а|у|ов)?|лет": "year",
+    },
+    counts={
+        "один|одну": 1, "дв[ае]|пару": 2, "три|несколько": 3, "четыре": 4, "пять": 5, "шесть": 6, "семь": 7,
+        "восемь": 8, "девять": 9, "десять": 10, "одиннадцать": 11, "двенадцать": 12,
+    },
+    days={"позавчера": 2, "вчера": 1, "сегодня": 0, "послезавтра": -2, "завтра": -1},
+    ago="{count} {unit} назад",
+    rolling="последни[ехй] {count} {unit}",
+    periods={
+        "{unit} назад": 1, "прошл(?:ой|ую|ая|ый|ое|ом|ого) {unit}": 1, "эт(?:ой|у|а|от|ом|ого) {unit}": 0,
+        "следующ(?:ей|ую|ая|ий|ем|его) {unit}": -1, "позапрошл(?:ой|ую|ый|ом|ого) {unit}": 2,
+    },
+    every="кажд(?:ый|ую|ое) {weekday}",
+    in_week={
+        "{weekday} (?:на )?прошлой недел[еи]": 1,
+        "прошлой неделе во? {weekday}": 1,
+        "{weekday} на этой неделе": 0,
+        "эт(?:от|у|о) {weekday}": 0,
+        "следующ(?:ий|ую|ее) {weekday}": -1,
+    },
+    weekday="(?:прошл(?:ый|ую|ое) )?{weekday}",
+    weekends={
+        "прошлы(?:е|х|ми) выходны(?:е|х|ми)": False,
+        "(?:на|за|эти|этих) выходны(?:е|х)": True,
+    },
+    season="{season}(?: {year}(?: года)?)?",
+    last_season="прошл(?:ой|ым) {season}",
+    day_of_month="{day} {month}(?: {year}(?: года)?)?",
+    month_of_year="{month} {year}(?: года)?",
+    month="(?:(?:в|начале|конце|середине) |(?<=с\\s)|(?<=до\\s)|(?<=после\\s)){month}",
+    feasts={"рождество": (1, 6, 2), "новый год": (12, 30, 3)},
+    hints={
+        "month": (
+            *("январ", "феврал", "март", "апрел", "май", "мая", "мае", "июн", "июл", "август", "сентябр", "октябр"),
+            *("ноябр", "декабр"),
+        ),
+        "day": ("вчера", "сегодня", "завтра"),
+        "ago": ("назад",),
+        "last": ("последни", "прошл"),
+        "weekend": ("выходны",),
+        "weekday": ("понедельник", "вторник", "сред", "четверг", "пятниц", "суббот", "воскресень"),
+        "which": ("прошл", "эт", "следующ", "назад"),
+        "unit": ("час", "ден", "дн", "недел", "месяц", "квартал", "год", "лет"),
+        "season": ("весной", "летом", "осенью", "зимой"),
+        "in": ("в ", "начале", "конце", "середине", "с ", "до ", "после", "весной", "летом", "осенью", "зимой"),
+        "feast": ("рождество", "новый год"),
+    },
+)  # fmt: skip
+
+_LANGUAGES = (_GERMAN, _FRENCH, _SPANISH, _ITALIAN, _PORTUGUESE, _DUTCH, _RUSSIAN)
+
 
 # Germans say "hier" of where they are.
-_FRENCH_WORD = _any_case(
+_FRENCH_WORD = any_case(
     r"\b(?:le|la|les|que|quoi|qui|quand|avons|avez|ai|nous|vous|je|il|est|dit|fait|pour|avec|dans|soir|matin)\b"
     r"|\b(?:j|qu|d)'"
 )
@@ -647,6 +640,9 @@ def _yesterday_in_french(match: Match, today: dt.date) -> Span | None:
 
 @cache
 def other_western_dates() -> tuple[HintedPattern, ...]:
-    """Those of German, French and Spanish."""
-    known = [each for language in (_GERMAN, _FRENCH, _SPANISH) for each in language.patterns()]
-    return (*known, ((("hier",),), _any_case(r"\bhier\b"), _yesterday_in_french))
+    """Those of all of them."""
+    known = [language.patterns() for language in _LANGUAGES]
+    # A month of one language is that of another one too, and a day of it says more than the month and its year.
+    days, of_years = [own[0] for own in known], [own[1] for own in known]
+    others = [each for own in known for each in own[2:]]
+    return (*days, *of_years, *others, ((("hier",),), any_case(r"\bhier\b"), _yesterday_in_french))

@@ -213,7 +213,7 @@ NO_SUBJECT = frozenset(
     """.split()  # noqa: SIM905
 )
 
-# All that such a question is made of, by language: German, French, Spanish, Italian, Portuguese, Dutch. Folded.
+# All that such a question is made of: German, French, Spanish, Italian, Portuguese, Dutch, Russian. Folded.
 OF_ANY_DAY = (
     """
     abgemacht alles am an anderes auf aufgeschrieben ausgemacht bei beschlossen besonderes besprochen bitte da daran
@@ -272,6 +272,14 @@ OF_ANY_DAY = (
     laat laatste me met mij nieuw nieuwe nieuws nog notitie notities of om ons ook op opgeschreven over samen
     samenvatting sinds toon u vat van vertel verteld waar waaraan waarover wanneer waren was wat we welke werd wie wij
     zien zijn
+    """,
+    """
+    а был была были было в вам вас все всё вы где говорил говорила говорили говорилось дела делал делала делали день
+    дневник договорились еще за заметка заметки записал записала записали записи запись и из интересного как какие
+    какои когда кто мне меня мы на нам напомни нас нового новое новости о об обсудили обсуждали перескажи писал писали
+    планировали по поговорили покажи про произошло происходило работал работала работали разговаривали разговор
+    разговоры решил решила решили с сделал сделала сделали сегодня скажи сказал сказала сказали случилось со собои
+    спросил спросила спросили список там тебе ты у узнал узнали чем что чего чему это этот я
     """,
 )
 

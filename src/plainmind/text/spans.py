@@ -6,6 +6,8 @@ import datetime as dt
 import re
 from collections.abc import Callable
 
+from plainmind.base.lazy import IGNORECASE, pattern
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -18,8 +20,26 @@ DatePattern: TypeAlias = tuple[re.Pattern[str], Callable[[Match, dt.date], Span 
 Hints: TypeAlias = tuple[tuple[str, ...], ...]
 HintedPattern: TypeAlias = tuple[Hints, re.Pattern[str], Callable[[Match, dt.date], Span | None]]
 
+# Hints that are in every language.
+A_DIGIT, A_YEAR = ("0",), ("0000",)
+YEAR = r"(?P<year>(?:19|20|21)\d\d)(?!\w)"
+
 MONTHS_OF_SEASON = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # the first of three
 DAYS_OF_UNIT = {"hour": 1 / 24, "day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
+
+
+def any_case(source: str) -> re.Pattern[str]:
+    """Make a pattern for which capitals do not matter."""
+    return pattern(source, IGNORECASE)
+
+
+def no_day(_match: Match, _today: dt.date) -> None:
+    """Name no day: what happens every week happens on none."""
+
+
+def days_ago(count: int) -> Callable[[Match, dt.date], Span]:
+    """Mean the day that many days before today."""
+    return lambda _match, today: day(days_before(today, count))
 
 
 def day(date: dt.date) -> Span:
