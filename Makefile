@@ -80,8 +80,8 @@ power: install ## power cuts on real file systems in images, as root; CUTS=100 o
 	@./scripts/file_systems.sh
 	@$(PY) -m tests.simulation.power --cuts $(or $(CUTS),100) $(if $(RECORD),--record)
 
-soak: install ## everything at work on one memory for MINUTES=480: nothing may grow; a report with plots in build/soak
-	@$(PY) -m tests.soak.run --minutes $(or $(MINUTES),480) $(if $(RECORD),--record)
+soak: install ## everything at work on one memory for MINUTES=480, a REST=0.2 behind each step: nothing may grow; a report with plots in build/soak
+	@$(PY) -m tests.soak.run --minutes $(or $(MINUTES),480) --rest $(or $(REST),0.2) $(if $(RECORD),--record)
 
 fuzz: install ## any bytes at every door, CASES=1000000 at each, by PROCESSES=1; KEEP=1 writes down what reaches more lines
 	@$(PY) -m tests.fuzz.run --cases $(or $(CASES),1000000) --seed $(or $(SEED),0) --processes $(or $(PROCESSES),1) $(if $(KEEP),--keep) $(if $(RECORD),--record)

@@ -131,6 +131,7 @@ def _rows(name: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
     elif name == "soak":
         tried = f"{figures['minutes']:g} minutes, {figures['operations']:,} operations"
+        tried += f" with a rest of {figures.get('rest_s', 0.2):g} s behind each"
         rising = "".join(f"; {one}" for one in figures["rising"])
         yield (
             f"{tried} by {figures['processes']} processes, {figures['curves']} curves",

@@ -17,7 +17,7 @@ SAMPLES = 400
 
 
 def soak(
-    folder: Path, minutes: float, *, pace_s: float, notes: int = NOTES, seed: int = 1
+    folder: Path, minutes: float, *, rest_s: float, notes: int = NOTES, seed: int = 1
 ) -> tuple[list[Curve], dict[str, int]]:
     """Work for so long, with a pause behind each step; the curves, and what was done."""
     length = minutes * 60
@@ -29,7 +29,7 @@ def soak(
                 work.take(notebook, now)
                 due = now + max(0.5, length / SAMPLES)
             work.step()
-            time.sleep(pace_s)
+            time.sleep(rest_s)
         work.take(notebook, time.monotonic() - begun)
         return list(notebook.curves()), dict(sorted(work.counts.items()))
 
@@ -51,13 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Work, write the report, and say what rises."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=480.0)
-    parser.add_argument("--pace", type=float, default=0.2, help="seconds of rest behind each step")
+    parser.add_argument("--rest", type=float, default=0.2, help="seconds behind each step")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("build/soak"))
     parser.add_argument("--record", action="store_true", help="write the figures down for docs/proof.md")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="plainmind-soak-") as folder:
-        curves, counts = soak(Path(folder), given.minutes, pace_s=given.pace, seed=given.seed)
+        curves, counts = soak(Path(folder), given.minutes, rest_s=given.rest, seed=given.seed)
     page = write_report(given.output, given.minutes, curves, counts)
     faults = [curve.fault for curve in curves if curve.fault]
     print(f"{sum(counts.values()):,} operations, {len(curves)} curves, {len(faults)} rise; see {page}")
@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         processes = {curve.who for curve in curves if curve.kind == "memory"}
         write_down("soak", {
             "minutes": given.minutes,
+            "rest_s": given.rest,
             "operations": sum(counts.values()),
             "processes": len(processes),
             "curves": len(curves),

@@ -54,7 +54,7 @@ def test_each_curve_is_a_picture_in_the_report(tmp_path):
     "CI" not in os.environ, reason="takes half a minute and more; `make soak` takes eight hours"
 )
 def test_half_a_minute_of_work_leaves_nothing_behind(tmp_path):
-    curves, counts = soak(tmp_path, 0.5, pace_s=0.3, notes=20)
+    curves, counts = soak(tmp_path, 0.5, rest_s=0.3, notes=20)
 
     # So short a time says nothing about memory: what counts are files and threads that nobody closes.
     assert [one.fault for one in curves if one.kind in {"files", "threads"} and one.fault] == []
