@@ -1,7 +1,7 @@
 """Make the reranker from prepared questions: `python -m training.make_reranker FOLDER OUT`, on a machine with a GPU.
 
-FOLDER holds `questions.*.xz` (made by `training.prepare`), the teacher's weights as `mpnet.*.xz` (made by
-it too), the words of the encoders as `minilm-tokenizer.json`, and pairs to measure on as `measured.npz`.
+FOLDER holds `questions.*.xz` (made by `training.prepare`), the weights of the encoders that teachers begin as, as
+`mpnet.*.xz` and `minilm.*.xz` (made by it too), the words of the encoders as `minilm-tokenizer.json`, and pairs to measure on as `measured.npz`.
 The student goes on from the model that is shipped. The teacher is left in FOLDER, and is not trained again when it is
 there: a lent machine runs no command as long as both take.
 """
@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="instead of seconds, for a small try")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--student-batch", type=int, default=64)
+    parser.add_argument("--nearness", type=float, default=10.0, help="what a cosine of one adds to log-odds")
     parser.add_argument("--only", choices=("teacher", "student"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -68,7 +69,7 @@ def main() -> None:
     log("the neighbours are known")
     kept = folder / "teacher.npz"
     if not kept.exists():
-        begun = reranker.add_head(_encoder(folder), given.seed)
+        begun = reranker.add_head(_encoder(folder, "mpnet"), given.seed)
         teacher = reranker.train_teacher(
             begun,
             transformer.MPNET,
@@ -88,12 +89,13 @@ def main() -> None:
         return
     with np.load(kept) as arrays:
         teacher = {name: jnp.asarray(arrays[name], jnp.float32) for name in arrays.files}
+    apart = {name: jnp.asarray(one, jnp.float32) for name, one in _encoder(folder, "minilm").items()}
     numbers = json.loads((folder / "minilm-tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     shipped = {name: jnp.asarray(one) for name, one in reranker_files.read(SHIPPED, numbers).items()}
     _measure("shipped", shipped, transformer.MINILM, measured, given.out)
     student = reranker.distil(
-        shipped, transformer.MINILM, teacher, transformer.MPNET, tables, given.student_batch, given.seed + 1,
-        given.student_seconds, 1.5e-4, log, given.steps,
+        shipped, transformer.MINILM, reranker.Teachers(teacher, apart, given.nearness), transformer.MPNET, tables,
+        given.student_batch, given.seed + 1, given.student_seconds, 1.5e-4, log, given.steps,
     )  # fmt: skip
     stream = io.BytesIO()
     small: Any = {name: np.asarray(one, np.float16) for name, one in student.items()}
@@ -104,8 +106,8 @@ def main() -> None:
     log("done")
 
 
-def _encoder(folder: Path) -> transformer.Parameters:
-    return transformer.canonical(transformer.unpack(packed.read_arrays(folder, "mpnet")))
+def _encoder(folder: Path, name: str) -> transformer.Parameters:
+    return transformer.canonical(transformer.unpack(packed.read_arrays(folder, name)))
 
 
 def _tables(data: packed.Packed, folder: Path, seed: int) -> reranker.Tables:
@@ -114,7 +116,7 @@ def _tables(data: packed.Packed, folder: Path, seed: int) -> reranker.Tables:
     if known.exists():
         near = np.load(known)
     else:
-        words = _encoder(folder)["word_embeddings.weight"][4:].astype(np.float32)
+        words = _encoder(folder, "mpnet")["word_embeddings.weight"][4:].astype(np.float32)
         near = reranker.find_neighbours(data.questions, data.passages, data.answer, words, seed)
         np.save(known, near)
     counts = np.bincount(data.source, minlength=len(data.names))
@@ -130,7 +132,7 @@ def _measure(
     """Keep what is said of every pair that is measured on, for weighing it against the engine's opinion."""
     if pairs is None:
         return
-    small = {key: one.astype(jnp.bfloat16) if one.ndim > 1 else one for key, one in parameters.items()}
+    small = reranker.in_half(parameters)
     nothing = np.zeros(1)
     tables = reranker.Tables(*(jnp.asarray(one) for one in (
         pairs["questions"], pairs["question_lengths"], pairs["passages"], pairs["passage_lengths"],

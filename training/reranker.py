@@ -29,6 +29,7 @@ POOL_LENGTH = 128  # as much as the program gives a reranker
 NEIGHBOURS = 40
 _BESIDE = 5  # other passages of a document that are kept
 _SHORTEST, _LONGEST = 24, 120  # of a cut passage
+USUAL = 0.4  # the cosine of a question with a passage that may as well answer it as not
 _PROBABILITY = 0.2  # how much "does it answer at all" counts beside "which answers best"
 _DIRECTIONS = 512  # in which words without a likeness point
 _LIKE = 0.7  # how much the likeness of words counts beside their being the same
@@ -56,6 +57,14 @@ class Batch(NamedTuple):
 
     tokens: jax.Array  # groups × passages × places
     kinds: jax.Array
+
+
+class Teachers(NamedTuple):
+    """Who says how well a passage answers: one reads it with the question, one compares what each is about."""
+
+    together: Any
+    apart: Any
+    share: float  # what a cosine of one adds to the log-odds of the first
 
 
 def padded(rows: Sequence[np.ndarray], longest: int) -> tuple[np.ndarray, np.ndarray]:
@@ -219,6 +228,33 @@ def join(
     return Batch(tokens, kinds)
 
 
+def nearness(
+    tables: Tables, parameters: Any, shape: transformer.Shape, rows: jax.Array, passages: jax.Array, start: jax.Array,
+    length: jax.Array, places: int,
+) -> jax.Array:  # fmt: skip
+    """The cosine of each question with each of its passages, read one by one."""
+
+    def vectors(texts: jax.Array, lengths: jax.Array, places: int) -> jax.Array:
+        place = jnp.arange(places)
+        inside = (place >= 1) & (place <= lengths[:, None])
+        tokens = jnp.where(inside, texts, shape.padding)
+        tokens = jnp.where(place == 0, shape.begin, tokens)
+        tokens = jnp.where(place == lengths[:, None] + 1, shape.end, tokens)
+        return transformer.mean_vectors(parameters, shape, tokens)
+
+    def words(table: jax.Array, numbers: jax.Array, first: jax.Array, places: int) -> jax.Array:
+        at = jnp.clip(first[:, None] + jnp.arange(places) - 1, 0, table.shape[1] - 1)
+        return table[numbers[:, None], at].astype(jnp.int32)
+
+    zero = jnp.zeros_like(rows)
+    longest = tables.questions.shape[1] + 2
+    asked = vectors(words(tables.questions, rows, zero, longest), tables.question_lengths[rows], longest)
+    lengths = jnp.minimum(length, places - 2).reshape(-1)
+    read = words(tables.passages, passages.reshape(-1), start.reshape(-1), places)
+    said = vectors(read, lengths, places).reshape(*passages.shape, -1)
+    return jnp.einsum("gd,gpd->gp", asked, said)
+
+
 def scores_of(parameters: Any, shape: transformer.Shape, batch: Batch) -> jax.Array:
     """A number for each passage of each group."""
     flat = (-1, batch.tokens.shape[-1])
@@ -243,6 +279,11 @@ def _loss_by_teacher(scores: jax.Array, said: jax.Array) -> jax.Array:
     )
     level = ((jax.nn.sigmoid(scores) - jax.nn.sigmoid(said)) ** 2).mean()
     return unlike + 0.1 * apart + level
+
+
+def in_half(parameters: Any) -> Any:
+    """Matrices in half precision: what is only read needs no more."""
+    return {name: one.astype(jnp.bfloat16) if one.ndim > 1 else one for name, one in parameters.items()}
 
 
 def add_head(parameters: transformer.Parameters, seed: int) -> transformer.Parameters:
@@ -280,23 +321,26 @@ def train_teacher(
 
 
 def distil(
-    student: Any, shape: transformer.Shape, teacher: Any, teacher_shape: transformer.Shape, tables: Tables, size: int,
-    seed: int, seconds: float, rate: float, log: Callable[[str], None], steps: int | None = None,
+    student: Any, shape: transformer.Shape, teachers: Teachers, teacher_shape: transformer.Shape, tables: Tables,
+    size: int, seed: int, seconds: float, rate: float, log: Callable[[str], None], steps: int | None = None,
 ) -> Any:  # fmt: skip
-    """The student's parameters after so many seconds (or steps) of `size` groups that the teacher reads too."""
-    small = {name: one.astype(jnp.bfloat16) if one.ndim > 1 else one for name, one in teacher.items()}
+    """The student's parameters after so many seconds (or steps) of `size` groups that the teachers read too."""
+    small = (in_half(teachers.together), in_half(teachers.apart))
 
     @partial(jax.jit, donate_argnums=(0, 1))
     def step(
         parameters: Any, moments: Any, given: tuple[Tables, Any], key: jax.Array, rate: Any
     ) -> tuple[Any, Any, jax.Array]:
-        tables, small = given
+        tables, (together, apart) = given
         of_group, of_cut, of_words = jax.random.split(key, 3)
         rows, passages = draw(tables, of_group, size, POOL, 2, 3)
         start, length = cut(tables.passage_lengths[passages], of_cut, as_results=True)
         said = scores_of(
-            small, teacher_shape, join(tables, teacher_shape, rows, passages, start, length, POOL_LENGTH)
+            together, teacher_shape, join(tables, teacher_shape, rows, passages, start, length, POOL_LENGTH)
         )
+        if teachers.share:
+            near = nearness(tables, apart, shape, rows, passages, start, length, POOL_LENGTH)
+            said = said + teachers.share * (near - USUAL)
         # The student is to say of a question in other words what the teacher says of the first ones.
         again = jax.random.uniform(of_words, (size,)) < 0.5
         batch = join(tables, shape, rows, passages, start, length, POOL_LENGTH, reworded=again)

@@ -264,8 +264,9 @@ def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the
         teacher = reranker.train_teacher(copy, transformer.MPNET, tables, 8, 1, 0, 3e-3, log.append, steps=40)
         first = reranker.add_head(encoder("bert", 600), 1)
         copy = jax.tree.map(jnp.copy, first)
+        teachers = reranker.Teachers(teacher, encoder("bert", 600), 0.5)
         student = reranker.distil(
-            copy, transformer.MINILM, teacher, transformer.MPNET, tables, 8, 3, 0, 3e-3, log.append, steps=40
+            copy, transformer.MINILM, teachers, transformer.MPNET, tables, 8, 3, 0, 3e-3, log.append, steps=40
         )
     questions = [np.array([110])]
     passages = [np.asarray(row)[:5].astype(int) for row in tables.passages]
@@ -281,6 +282,24 @@ def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the
     assert apart(teacher, transformer.MPNET) > apart(start, transformer.MPNET) + 1
     assert apart(student, transformer.MINILM) > apart(first, transformer.MINILM) + 1
     assert log[-1].startswith("40 steps")
+
+
+def test_a_question_and_its_passages_are_also_compared_apart(tables: reranker.Tables) -> None:
+    shape, parameters = transformer.MINILM, encoder("bert", 600)
+    rows, passages = np.array([3, 0]), np.array([[1, 2], [4, 5]])
+    start, length = np.array([[0, 1], [0, 0]]), np.array([[5, 3], [2, 4]])
+    found = np.asarray(reranker.nearness(tables, parameters, shape, rows, passages, start, length, 16))
+
+    def vector(words: np.ndarray) -> np.ndarray:
+        text = np.array([[shape.begin, *words.tolist(), shape.end]], np.int32)
+        return np.asarray(transformer.mean_vectors(parameters, shape, text))[0]
+
+    for at, number in enumerate(rows):
+        asked = vector(np.asarray(tables.questions[number])[: int(tables.question_lengths[number])])
+        for place, passage in enumerate(passages[at]):
+            first = start[at, place]
+            read = vector(np.asarray(tables.passages[passage])[first : first + length[at, place]])
+            assert found[at, place] == pytest.approx(float(asked @ read), abs=1e-4)
 
 
 def test_the_files_of_a_reranker_say_what_the_trained_one_says(tmp_path: Path) -> None:
