@@ -21,7 +21,8 @@ import numpy as np
 
 from training import adam, table, windows
 
-KINDS = ("sentences", "reworded", "words", "meanings", "manuals")
+KINDS = ("sentences", "reworded", "words", "meanings", "manuals", "asked", "natural", "wordings")
+_IN_A_ROW = {"asked": 4}  # pairs that are drawn together: what stands in one document is hard to tell apart
 _BEGUN = time.time()
 
 
@@ -36,6 +37,9 @@ class Plan(NamedTuple):
     words: float = 1.0
     meanings: float = 0.3
     manuals: float = 0.3
+    asked: float = 0.0  # our own questions, each with a line that answers
+    natural: float = 0.0  # questions of people with their passages
+    wordings: float = 0.0  # what we wrote in other words and languages
     held: float = 4.0  # texts that were known before
     mixed: float = 2.0  # a window of four of them is near to each
     ranked: float = 2.0  # what stood nearest to them stays nearest
@@ -95,7 +99,10 @@ def in_window(x: jax.Array, target: jax.Array) -> jax.Array:
 
 
 WEIGHTS = (*KINDS, "held", "mixed", "ranked", "pulled", "temperature")
-SIZES = {"sentences": 1.0, "words": 1.0, "reworded": 0.5, "meanings": 0.5, "manuals": 0.25}
+SIZES = {
+    "sentences": 1.0, "words": 1.0, "reworded": 0.5, "meanings": 0.5, "manuals": 0.25, "asked": 0.5, "natural": 0.25,
+    "wordings": 0.5,
+}  # fmt: skip
 
 
 def trainer(
@@ -109,10 +116,12 @@ def trainer(
 
     def loss(way: jax.Array, freedom: jax.Array, weight: dict[str, jax.Array], key: jax.Array) -> jax.Array:
         now = begin + freedom[:, None] * way
-        keys = iter(jax.random.split(key, 8))
+        keys = iter(jax.random.split(key, len(KINDS) + 2))
         total = jnp.zeros(())
         for kind, some in pairs.items():
-            drawn = jax.random.randint(next(keys), (int(batch * SIZES[kind]),), 0, len(some.left))
+            run = _IN_A_ROW.get(kind, 1)
+            starts = jax.random.randint(next(keys), (int(batch * SIZES[kind]) // run,), 0, len(some.left))
+            drawn = ((starts[:, None] + jnp.arange(run)) % len(some.left)).reshape(-1)
             left, right = some.left[drawn], some.right[drawn]
             same = (left[:, None] == left[None, :]) | (right[:, None] == right[None, :])
             same &= ~jnp.eye(len(left), dtype=bool)

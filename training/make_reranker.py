@@ -1,9 +1,9 @@
 """Make the reranker from prepared questions: `python -m training.make_reranker FOLDER OUT`, on a machine with a GPU.
 
-FOLDER holds `questions.*.xz` (made by `training.prepare`), the weights of the encoders that teachers begin as, as
-`mpnet.*.xz` and `minilm.*.xz` (made by it too), the words of the encoders as `minilm-tokenizer.json`, and pairs to measure on as `measured.npz`.
-The student goes on from the model that is shipped. The teacher is left in FOLDER, and is not trained again when it is
-there: a lent machine runs no command as long as both take.
+FOLDER holds what `training.prepare` made: `questions.*.xz`, the weights that teachers begin with as `mpnet.*.xz` and
+`minilm.*.xz`, and the words of these encoders as `minilm-tokenizer.json`; and pairs to measure on as `measured.npz`.
+The student goes on from the model that is shipped. Teacher and student are left in FOLDER, since a lent machine runs no
+command as long as all of it takes: a teacher that is there is not trained again, and a student goes on.
 """
 
 from __future__ import annotations
@@ -35,6 +35,20 @@ BOOST = {
     "talk_chitchat": 2.0,
     "talk_topical": 1.5,
     "talk_changelog": 1.5,
+    "shifts_reddit": 3.0,
+    "shifts_amazon": 2.5,
+    "shifts_wiki": 2.0,
+    "fairytaleqa": 2.5,
+    "squad_train": 2.5,
+    "squad_pairs": 2.0,
+    "squad_dev": 2.0,
+    "squad_lines": 1.5,
+    "qed": 2.0,
+    "clapnq": 2.0,
+    "tweetqa": 2.0,
+    "doqa": 2.0,
+    "qasper": 1.5,
+    "adversarialqa": 1.5,
 }
 SHIPPED = Path(__file__).resolve().parent.parent / "packages/plainmind-reranker/src/plainmind_reranker"
 _PART = 14_000_000
@@ -58,6 +72,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--student-batch", type=int, default=64)
     parser.add_argument("--nearness", type=float, default=10.0, help="what a cosine of one adds to log-odds")
+    parser.add_argument("--rate", type=float, default=1.5e-4, help="the highest one of the student")
     parser.add_argument("--only", choices=("teacher", "student"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -90,20 +105,30 @@ def main() -> None:
     with np.load(kept) as arrays:
         teacher = {name: jnp.asarray(arrays[name], jnp.float32) for name in arrays.files}
     apart = {name: jnp.asarray(one, jnp.float32) for name, one in _encoder(folder, "minilm").items()}
-    numbers = json.loads((folder / "minilm-tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    shipped = {name: jnp.asarray(one) for name, one in reranker_files.read(SHIPPED, numbers).items()}
-    _measure("shipped", shipped, transformer.MINILM, measured, given.out)
+    begun = _student(folder)
+    _measure("begun", begun, transformer.MINILM, measured, given.out)
     student = reranker.distil(
-        shipped, transformer.MINILM, reranker.Teachers(teacher, apart, given.nearness), transformer.MPNET, tables,
-        given.student_batch, given.seed + 1, given.student_seconds, 1.5e-4, log, given.steps,
+        begun, transformer.MINILM, reranker.Teachers(teacher, apart, given.nearness), transformer.MPNET, tables,
+        given.student_batch, given.seed + 1, given.student_seconds, given.rate, log, given.steps,
     )  # fmt: skip
     stream = io.BytesIO()
     small: Any = {name: np.asarray(one, np.float16) for name, one in student.items()}
     np.savez(stream, **small)
+    np.savez(folder / "student.npz", **small)
     for number, at in enumerate(range(0, len(stream.getvalue()), _PART)):
         (given.out / f"student.npz.{number}").write_bytes(stream.getvalue()[at : at + _PART])
     _measure("student", student, transformer.MINILM, measured, given.out)
     log("done")
+
+
+def _student(folder: Path) -> Any:
+    """What the student goes on from: what was learned before, or what is shipped."""
+    kept = folder / "student.npz"
+    if kept.exists():
+        with np.load(kept) as arrays:
+            return {name: jnp.asarray(arrays[name], jnp.float32) for name in arrays.files}
+    numbers = json.loads((folder / "minilm-tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    return {name: jnp.asarray(one) for name, one in reranker_files.read(SHIPPED, numbers).items()}
 
 
 def _encoder(folder: Path, name: str) -> transformer.Parameters:
@@ -146,7 +171,7 @@ def _measure(
             tables, shape, rows, passages[:, None], jnp.zeros_like(lengths)[:, None], lengths[:, None],
             reranker.POOL_LENGTH,
         )  # fmt: skip
-        return reranker.scores_of(small, shape, batch)[:, 0]
+        return reranker.scores_of(small, shape, batch, whole=shape.kind == "bert")[:, 0]
 
     size, total = min(1024, len(pairs["of_question"])), len(pairs["of_question"])
     said = []

@@ -22,7 +22,18 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from plainmind.text.terms import STOP_WORDS
-from training import conversations, corpus, inputs, overlap, packed, sentence_encoder, transformer, vocabulary
+from training import (
+    conversations,
+    corpus,
+    inputs,
+    natural,
+    overlap,
+    packed,
+    sentence_encoder,
+    transformer,
+    vocabulary,
+    written,
+)
 
 PIECES = 50_600
 # The most of a source that the reranker learns from; of manuals there is no more to learn after some thousands.
@@ -33,7 +44,7 @@ QUESTIONS = {
     "tensorflow_docs": 2_000, "msdocs_winitpro_en": 2_000, "bitcoinops": 2_000, "ethereum_org": 2_000,
     "chatterbot": 600, "tldr": 2_000, "dotnet_docs_en": 2_000, "msdocs_sql_en": 2_000, "interview_md": 600,
     "docker_docs_en": 2_000, "cloudflare_docs_en": 2_000, "istio_docs": 2_000, "doris_docs": 2_000,
-    "msdocs_vs_en": 1_500, "msdocs_devops_en": 1_500, **conversations.MOST,
+    "msdocs_vs_en": 1_500, "msdocs_devops_en": 1_500, **conversations.MOST, **natural.MOST, **written.MOST,
 }  # fmt: skip
 _PART = 15_000_000  # bytes that a lent machine takes at once, beside the repository
 _STEPS = 5.0  # to the spread of a row of the teacher's weights: a sixteenth of it is lost
@@ -161,7 +172,11 @@ def main() -> None:
     if given.only != "questions":
         _prepare_corpus(given, barred)
     if given.only != "corpus":
-        more = conversations.read_more(given.packages, given.seed)
+        more = itertools.chain(
+            conversations.read_more(given.packages, given.seed),
+            natural.read_natural(given.packages / "natural"),
+            written.read_pairs(written.read_documents(), given.seed),
+        )
         made, log = prepare_questions(given.data, more, barred, given.seed)
         write_questions(made, next(given.packages.glob("minilm/**/tokenizer.json")), given.out, given.seed)
         weights = transformer.read_safetensors(next(given.packages.glob("mpnet/**/model.safetensors")))

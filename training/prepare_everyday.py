@@ -1,9 +1,9 @@
 """Prepare what a table goes on with: `python -m training.prepare_everyday DATA INPUTS EVERYDAY MODEL OUT EVALS…`.
 
-Writes `pairs.a.npz` and `pairs.b.npz`: pairs of everyday language and some texts of the first training as ids of
-pieces, in two files because a lent machine takes so much at a time; `english.npy`: how much of each piece's use is
-English; and a log with the checksum of every input and what was left out. The vocabulary is the model's, so whatever is
-made has its size and its cuts.
+Writes `pairs.a.npz`, `pairs.b.npz` and `pairs.c.npz`: pairs of everyday language, questions with what answers, and some
+texts of the first training as ids of pieces, in several files because a lent machine takes so much at a time;
+`english.npy`: how much of each piece's use is English; and a log with checksums and what was left out.
+The vocabulary is the model's, so whatever is made has its size and its cuts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from plainmind.embed.builtin import SHARED_ROWS, Tokenizer
-from training import corpus, everyday, inputs, overlap
+from training import corpus, everyday, inputs, natural, overlap, written
 from training.vocabulary import make_vocabulary
 
 WIDTHS = {
@@ -28,10 +28,13 @@ WIDTHS = {
     "words": 8,
     "meanings": 32,
     "manuals": 96,
+    "asked": 64,
+    "natural": 96,
+    "wordings": 24,
     "short": 32,
     "long": 192,
 }
-MOST = {"sentences": 700_000, "manuals": 15_000, "short": 250_000, "long": 30_000}
+MOST = {"sentences": 700_000, "manuals": 15_000, "natural": 40_000, "short": 250_000, "long": 30_000}
 MOST_WORDS = 60_000  # of the dictionary, and of the words for emoji
 MOST_OF_A_SOURCE = 1_500
 MOST_SPOKEN = 12_000  # sentences of Common Voice, a language
@@ -123,6 +126,18 @@ def known_texts(
     return texts, english_texts, manuals
 
 
+def unbarred(pairs: Iterable[tuple[str, str]], barred: overlap.Grams) -> list[tuple[str, str]]:
+    """Without what shares words with an evaluation set."""
+    return [pair for pair in pairs if not any(overlap.shares(barred, text) for text in pair)]
+
+
+def some_natural(folder: Path, barred: overlap.Grams, chance: random.Random) -> list[tuple[str, str]]:
+    """Questions that people asked, with their passages, some of all."""
+    found = unbarred(((one.question, one.passage) for one in natural.read_natural(folder)), barred)
+    chance.shuffle(found)
+    return found[: MOST["natural"]]
+
+
 def _save(file: Path, arrays: dict[str, Any]) -> None:
     np.savez(file, **arrays)
 
@@ -183,9 +198,13 @@ def main() -> None:
         "words": words,
         "meanings": meanings,
         "manuals": manuals[: MOST["manuals"]],
+        "asked": unbarred(written.read_sides(written.read_documents()), barred),
+        "natural": some_natural(given.packages / "natural", barred, chance),
+        "wordings": unbarred(written.read_wordings(), barred),
     }
     packed = {kind: pack_pairs(kind, some, cutter) for kind, some in pairs.items()}
     _save(given.out / "pairs.a.npz", packed.pop("sentences"))
+    _save(given.out / "pairs.c.npz", packed.pop("asked") | packed.pop("natural") | packed.pop("wordings"))
     rest = {name: array for some in packed.values() for name, array in some.items()}
     rest |= pack_texts("short", short[: MOST["short"]]) | pack_texts("long", long[: MOST["long"]])
     _save(given.out / "pairs.b.npz", rest)

@@ -255,10 +255,11 @@ def nearness(
     return jnp.einsum("gd,gpd->gp", asked, said)
 
 
-def scores_of(parameters: Any, shape: transformer.Shape, batch: Batch) -> jax.Array:
-    """A number for each passage of each group."""
+def scores_of(parameters: Any, shape: transformer.Shape, batch: Batch, *, whole: bool = False) -> jax.Array:
+    """A number for each passage of each group; `whole`: as the model in whole numbers would say it."""
     flat = (-1, batch.tokens.shape[-1])
-    scores = transformer.pair_scores(parameters, shape, batch.tokens.reshape(flat), batch.kinds.reshape(flat))
+    tokens, kinds = batch.tokens.reshape(flat), batch.kinds.reshape(flat)
+    scores = transformer.pair_scores(parameters, shape, tokens, kinds, whole=whole)
     return scores.reshape(batch.tokens.shape[:2])
 
 
@@ -347,7 +348,7 @@ def distil(
         better = jnp.argmax(said[:, :2], axis=1)[:, None]
 
         def loss(one: Any) -> jax.Array:
-            scores = scores_of(one, shape, batch)
+            scores = scores_of(one, shape, batch, whole=True)
             answers = jnp.concatenate([jnp.take_along_axis(scores, better, axis=1), scores[:, 2:]], axis=1)
             return _loss_by_teacher(scores, said) + 0.1 * _loss_by_answers(answers)
 

@@ -21,13 +21,14 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from training.transformer import MOST
+
 NAME = "plainmind-reranker-1"
 LONGEST = 192
 _OPSET = 17
 _OURS = (
     "com.microsoft"  # operators that onnxruntime has beside the standard ones, each several of those in one
 )
-_MOST = 63
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 
@@ -55,7 +56,7 @@ class _Graph:
     def dense(self, name: str, x: str) -> str:
         """A matrix product in whole numbers: what comes in is cut into 256 steps on the way."""
         matrix = self._parameters[f"{name}.weight"].astype(np.float32).T
-        scale = np.maximum(np.abs(matrix).max(0), 1e-12) / _MOST
+        scale = np.maximum(np.abs(matrix).max(0), 1e-12) / MOST
         rounded = np.rint(matrix / scale).astype(np.int8)
         inputs = [
             x,

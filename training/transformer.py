@@ -10,6 +10,7 @@ import json
 import math
 import struct
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ class Shape(NamedTuple):
 
 MINILM = Shape("bert", 12, 0, 0, 101, (102,), 102, 1e-12)
 MPNET = Shape("mpnet", 12, 2, 1, 0, (2, 2), 2, 1e-5)
+MOST = 63  # whole numbers of a matrix that a model is shipped as: seven bits and a sign
 _BUCKETS, _FARTHEST = 32, 128
 
 
@@ -112,9 +114,26 @@ def canonical(arrays: Mapping[str, np.ndarray]) -> Parameters:
     return parameters
 
 
-def _dense(parameters: Parameters, name: str, x: jax.Array) -> jax.Array:
-    weight = parameters[f"{name}.weight"].astype(x.dtype)
-    found: jax.Array = x @ weight.T + parameters[f"{name}.bias"].astype(x.dtype)
+def round_weight(weight: jax.Array, most: int) -> jax.Array:
+    """A matrix in whole numbers up to `most`, one scale a row; what is learned passes through as if it were not."""
+    scale = jnp.maximum(jnp.abs(weight).max(1, keepdims=True), 1e-12) / most
+    return weight + jax.lax.stop_gradient(jnp.rint(weight / scale) * scale - weight)
+
+
+def _round_text(x: jax.Array) -> jax.Array:
+    """What comes into a matrix product, cut into 256 steps from the least to the most of its text."""
+    wide = jax.lax.stop_gradient(x.astype(jnp.float32))
+    least = jnp.minimum(wide.min((1, 2), keepdims=True), 0.0)
+    step = (jnp.maximum(wide.max((1, 2), keepdims=True), 0.0) - least) / 255 + 1e-12
+    return x + (jnp.rint(wide / step) * step - wide).astype(x.dtype)
+
+
+def _dense(parameters: Parameters, layer: str, part: str, x: jax.Array, *, whole: bool) -> jax.Array:
+    weight = parameters[f"{layer}.{part}.weight"]
+    if whole:
+        weight, x = round_weight(weight, MOST), _round_text(x)
+    weight = weight.astype(x.dtype)
+    found: jax.Array = x @ weight.T + parameters[f"{layer}.{part}.bias"].astype(x.dtype)
     return found
 
 
@@ -139,13 +158,19 @@ def _relative_buckets(length: int) -> np.ndarray:
 
 
 def encode(
-    parameters: Parameters, shape: Shape, tokens: jax.Array, kinds: jax.Array | None = None
+    parameters: Parameters,
+    shape: Shape,
+    tokens: jax.Array,
+    kinds: jax.Array | None = None,
+    *,
+    whole: bool = False,
 ) -> jax.Array:
-    """Hidden states (texts × places × width) of padded token ids."""
+    """Hidden states (texts × places × width) of padded token ids; `whole`: as matrices in whole numbers give them."""
     dtype = jnp.bfloat16 if jax.default_backend() == "gpu" else jnp.float32
     mask = tokens != shape.padding
     length = tokens.shape[1]
-    x = parameters["word_embeddings.weight"][tokens]
+    words = parameters["word_embeddings.weight"]
+    x = (round_weight(words, 127) if whole else words)[tokens]
     x = x + parameters["position_embeddings.weight"][shape.first_position : shape.first_position + length]
     if shape.kind == "bert":
         types = parameters["token_type_embeddings.weight"]
@@ -157,24 +182,27 @@ def encode(
         bias = bias + table.transpose(2, 0, 1)[None]
     layer = 0
     while f"{layer}.q.weight" in parameters:
-        x = _layer(parameters, shape, str(layer), x, bias)
+        x = _layer(parameters, shape, str(layer), x, bias, whole=whole)
         layer += 1
     return x
 
 
-def _layer(parameters: Parameters, shape: Shape, name: str, x: jax.Array, bias: jax.Array) -> jax.Array:
+def _layer(
+    parameters: Parameters, shape: Shape, name: str, x: jax.Array, bias: jax.Array, *, whole: bool
+) -> jax.Array:
     texts, length, width = x.shape
     size = width // shape.heads
+    dense = partial(_dense, parameters, name, whole=whole)
 
     def heads(part: str) -> jax.Array:
-        return _dense(parameters, f"{name}.{part}", x).reshape(texts, length, shape.heads, size)
+        return dense(part, x).reshape(texts, length, shape.heads, size)
 
     scores = jnp.einsum("bqhd,bkhd->bhqk", heads("q"), heads("k")) / math.sqrt(size)
     weights = jax.nn.softmax(scores.astype(jnp.float32) + bias, axis=-1).astype(x.dtype)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, heads("v")).reshape(texts, length, width)
-    x = _norm(parameters, f"{name}.norm1", x + _dense(parameters, f"{name}.o", mixed), shape.epsilon)
-    inner = jax.nn.gelu(_dense(parameters, f"{name}.up", x), approximate=False)
-    return _norm(parameters, f"{name}.norm2", x + _dense(parameters, f"{name}.down", inner), shape.epsilon)
+    x = _norm(parameters, f"{name}.norm1", x + dense("o", mixed), shape.epsilon)
+    inner = jax.nn.gelu(dense("up", x), approximate=False)
+    return _norm(parameters, f"{name}.norm2", x + dense("down", inner), shape.epsilon)
 
 
 def mean_vectors(parameters: Parameters, shape: Shape, tokens: jax.Array) -> jax.Array:
@@ -186,9 +214,11 @@ def mean_vectors(parameters: Parameters, shape: Shape, tokens: jax.Array) -> jax
     return vectors
 
 
-def pair_scores(parameters: Parameters, shape: Shape, tokens: jax.Array, kinds: jax.Array) -> jax.Array:
+def pair_scores(
+    parameters: Parameters, shape: Shape, tokens: jax.Array, kinds: jax.Array, *, whole: bool = False
+) -> jax.Array:
     """How well each passage answers its question: one number a pair, from the first place."""
-    first = encode(parameters, shape, tokens, kinds)[:, 0].astype(jnp.float32)
+    first = encode(parameters, shape, tokens, kinds, whole=whole)[:, 0].astype(jnp.float32)
     scores: jax.Array = first @ parameters["head.weight"][0] + parameters["head.bias"][0]
     return scores
 

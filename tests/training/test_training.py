@@ -338,6 +338,22 @@ def test_the_files_of_a_reranker_say_what_the_trained_one_says(tmp_path: Path) -
     assert set(again) == set(parameters)
     assert np.allclose(said, theirs, atol=0.1)
 
+    # While it learns, the student is told what its whole numbers would say.
+    far, near = [], []
+    for row, kind, numbers in zip(rows, kinds.astype(np.int32), tokens, strict=True):
+        one = slice(0, int((row > 0).sum()))
+        feed = {
+            "tokens": numbers[None, one],
+            "kinds": kind[None, one],
+            "mask": np.ones((1, one.stop), np.int32),
+        }
+        (alone,) = session.run(None, feed)
+        whole = transformer.pair_scores(parameters, shape, row[None, one], kind[None, one], whole=True)
+        plain = transformer.pair_scores(parameters, shape, row[None, one], kind[None, one])
+        near.append(abs(float(whole[0]) - float(alone[0])))
+        far.append(abs(float(plain[0]) - float(alone[0])))
+    assert sum(near) < sum(far) / 2
+
 
 def test_a_second_look_is_measured_by_the_evidence_it_puts_first() -> None:
     results = [{"worth": 0.4, "passage": "no", "holds": []}, {"worth": 0.3, "passage": "yes", "holds": [0]}]

@@ -1,0 +1,126 @@
+"""What is written for the models is read as pairs, and what they are measured on is made from it."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("jax", reason="the group `dev` has it")
+
+from training import measured, natural, reranker, windows, written  # noqa: E402
+
+DOCUMENT = {
+    "lang": "en",
+    "kind": "notes",
+    "title": "boiler › Service",
+    "lines": ["Installed in 2014.", "Piotr serviced it for £95.", "Pressure is 1.5 bar when cold.", "Quote: 2,850."],
+    "q": [
+        ["What did the last service cost?", [1], "p"],
+        ["How old is it, and what would a new one cost?", [0, 3], "o"],
+        ["¿Qué presión?", [2], "x", "es"],
+    ],
+}  # fmt: skip
+
+
+def write(file: Path, *rows: object) -> None:
+    with lzma.open(file, "wt", encoding="utf-8") as opened:
+        opened.writelines(f"{json.dumps(row)}\n" for row in rows)
+
+
+def test_an_answer_is_read_with_its_neighbours_and_beside_it_nothing_answers(tmp_path: Path) -> None:
+    write(tmp_path / "notes.jsonl.xz", DOCUMENT, {**DOCUMENT, "lang": "de"})
+
+    for seed in range(20):
+        pairs = list(written.read_pairs(written.read_documents(tmp_path), seed))
+
+        assert [pair.question for pair in pairs] == [DOCUMENT["q"][at][0] for at in (0, 1, 1)]
+        for pair, answer in zip(pairs, (1, 0, 3), strict=True):
+            assert DOCUMENT["lines"][answer] in pair.passage
+            assert pair.source == "written_notes"
+        assert all("Piotr" not in other for other in pairs[0].others)
+        assert len(pairs[0].others) == 3
+        assert all("2014" not in other and "Quote" not in other for other in pairs[1].others)
+
+
+def test_a_table_learns_from_every_language_and_from_each_two_wordings(tmp_path: Path) -> None:
+    write(tmp_path / "notes.jsonl.xz", DOCUMENT)
+    write(
+        tmp_path / "families.jsonl.xz",
+        {"same": [["en", "tap drips"], ["de", "Wasser läuft"], ["zh", "漏水"]]},
+    )
+
+    sides = list(written.read_sides(written.read_documents(tmp_path)))
+
+    assert ("¿Qué presión?", "Pressure is 1.5 bar when cold.") in sides
+    assert len(sides) == 4
+    assert set(written.read_wordings(tmp_path)) == {
+        ("tap drips", "Wasser läuft"), ("tap drips", "漏水"), ("Wasser läuft", "漏水"),
+    }  # fmt: skip
+
+
+def test_what_we_wrote_names_lines_that_are_there() -> None:
+    documents = list(written.read_documents())
+
+    assert len(documents) > 100
+    for document in documents:
+        for asked in document.questions:
+            assert asked.answers
+            assert all(0 <= at < len(document.lines) for at in asked.answers), asked.text
+
+
+def test_questions_of_people_bring_passages_that_do_not_answer(tmp_path: Path) -> None:
+    row = {"q": "Who?", "p": "Ada did.", "lang": "en", "neg": ["Bob did not."]}
+    (tmp_path / "some_set.jsonl").write_text(f"{json.dumps(row)}\n", "utf-8")
+
+    (pair,) = natural.read_natural(tmp_path)
+
+    assert (pair.question, pair.passage, pair.source, pair.others) == (
+        "Who?", "Ada did.", "some_set", ("Bob did not.",),
+    )  # fmt: skip
+
+
+def test_windows_hold_the_lines_that_answer(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    lines = [
+        f"Day {number}: nothing but rain, and the {number}th page of a book about ships."
+        for number in range(30)
+    ]
+    lines[20] = "The cat was found in the garden of a neighbour."
+    (tmp_path / "memory" / "log.md").write_text("\n".join(lines), "utf-8")
+    gold = [{"path": "memory/log.md", "line_start": 21, "line_end": 21}]
+    asked = {"id": "1", "query": "where was the cat", "category": "paraphrase", "gold": gold}
+    (tmp_path / "dev.jsonl").write_text(json.dumps(asked), "utf-8")
+    model = Path(__file__).parents[2] / "src/plainmind/embed/model"
+
+    measured.write_windows([("own", tmp_path, "dev")], model, tmp_path / "sets.xz")
+    sets = windows.read_sets(tmp_path / "sets.xz")
+
+    ((workspace,),) = sets.values()
+    assert list(sets) == ["own_paraphrase"]
+    ((question, kind, (piece,)),) = workspace["qs"]
+    assert kind == "paraphrase"
+    assert 1 <= len(piece) < len(workspace["windows"])
+    cat = set(question) & set(workspace["windows"][piece[0]])
+
+    def embed(texts: list[list[int]]) -> np.ndarray:
+        return np.array([[len(cat & set(text))] for text in texts], np.float32)
+
+    assert windows.recall([workspace], embed) == 1.0
+
+
+def test_log_odds_go_back_to_the_results_that_were_read(tmp_path: Path) -> None:
+    results = [
+        {"worth": 0.1, "passage": f"p{at}", "rest": f"r{at}" if at == 0 else "", "holds": []}
+        for at in range(3)
+    ]
+    file = tmp_path / "one.jsonl"
+    file.write_text(json.dumps({"question": "?", "category": "", "pieces": 1, "results": results}), "utf-8")
+
+    found = measured.said_of([file], np.array([1.0, 5.0, 2.0]), results=2)
+
+    assert found["one"][1] == [[5.0, 2.0, None]]
+    assert reranker.padded([np.array([1, 2])], 3)[0].tolist() == [[1, 2, 0]]
