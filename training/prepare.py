@@ -174,7 +174,7 @@ def main() -> None:
     if given.only != "corpus":
         more = itertools.chain(
             conversations.read_more(given.packages, given.seed),
-            natural.read_natural(given.packages / "natural"),
+            written.read_pairs(natural.read_documents(given.packages / "natural"), given.seed),
             written.read_pairs(written.read_documents(), given.seed),
         )
         made, log = prepare_questions(given.data, more, barred, given.seed)

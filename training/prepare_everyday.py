@@ -132,8 +132,8 @@ def unbarred(pairs: Iterable[tuple[str, str]], barred: overlap.Grams) -> list[tu
 
 
 def some_natural(folder: Path, barred: overlap.Grams, chance: random.Random) -> list[tuple[str, str]]:
-    """Questions that people asked, with their passages, some of all."""
-    found = unbarred(((one.question, one.passage) for one in natural.read_natural(folder)), barred)
+    """Questions that people asked, with the sentences that answer, some of all."""
+    found = unbarred(written.read_sides(natural.read_documents(folder)), barred)
     chance.shuffle(found)
     return found[: MOST["natural"]]
 

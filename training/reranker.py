@@ -24,7 +24,7 @@ from training import adam, transformer
 
 GROUP = 8  # passages of a question that the teacher learns from at once
 POOL = 16  # and the student
-LENGTH = 144
+LENGTH = 128
 POOL_LENGTH = 128  # as much as the program gives a reranker
 NEIGHBOURS = 40
 _BESIDE = 5  # other passages of a document that are kept

@@ -3,28 +3,42 @@
 A line of a file is a document: its lines, and questions with the numbers of the lines that answer. What stands in the
 same document and does not answer is hard to tell from what does: a reranker learns from it, and so does a table. A line
 of `families.jsonl.xz` is one matter in the words of several people, in several languages.
+
+They are written as plain text (`parse` says how) and packed by `python -m training.written FILE.txt … OUT.jsonl.xz`.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import lzma
 import random
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from training.inputs import Pair
 
 FOLDER = Path(__file__).resolve().parent / "written"
-MOST = {"written_chat": 20_000, "written_asked": 20_000, "written_notes": 20_000, "written_others": 10_000}
+MOST = {
+    "written_chat": 20_000, "written_asked": 20_000, "written_notes": 20_000, "written_friends": 30_000,
+    "written_messages": 30_000, "written_assistant": 30_000, "written_asia": 10_000, "written_europe": 10_000,
+}  # fmt: skip
 _ROOM = 480  # characters that a reranker reads of a result
 _BESIDE = 5
+_UNDER_TITLE = 0.7
+_TITLE = re.compile(r"=== (.*?)\s*(?:\|\s*([a-z]{2}))?\s*$")
+_LINE = re.compile(r"(\d+)[.:)]?\s+(.*)$")
+_QUESTION = re.compile(r"([pokn]|x:([a-z]{2}))\s+(\d+(?:\s*,\s*\d+)*)\s+(.*)$")
 
 
 class Asked(NamedTuple):
-    """A question about a document; `kind` says how it is asked, `language` in which language."""
+    """A question about a document; `kind` says how it is asked, `language` in which language.
+
+    p: plainly, o: in other words, k: as a few words, x: in another language, n: what no line answers.
+    """
 
     text: str
     answers: tuple[int, ...]
@@ -58,13 +72,12 @@ def read_documents(folder: Path = FOLDER) -> Iterator[Document]:
                 yield Document(source, row["lang"], row["title"], tuple(row["lines"]), questions)
 
 
-def read_pairs(documents: Iterator[Document], seed: int) -> Iterator[Pair]:
+def read_pairs(documents: Iterable[Document], seed: int) -> Iterator[Pair]:
     """Questions in English about documents in English, each line that answers among its neighbours by chance."""
     chance = random.Random(seed)
     for document in documents:
         if document.language != "en":
             continue
-        source = document.source if document.source in MOST else "written_others"
         for asked in document.questions:
             if asked.language != "en":
                 continue
@@ -73,10 +86,10 @@ def read_pairs(documents: Iterator[Document], seed: int) -> Iterator[Pair]:
             others = tuple(_window(document, at, silent, chance) for at in starts)
             for at in asked.answers:
                 passage = _window(document, at, range(len(document.lines)), chance)
-                yield Pair(asked.text, passage, "en", source, others)
+                yield Pair(asked.text, passage, "en", document.source, others)
 
 
-def read_sides(documents: Iterator[Document]) -> Iterator[tuple[str, str]]:
+def read_sides(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
     """Questions in any language with a line that answers; what belongs to one document comes in a row."""
     for document in documents:
         for asked in document.questions:
@@ -106,4 +119,46 @@ def _window(document: Document, at: int, allowed: Sequence[int], chance: random.
         first, last = min(first, chosen), max(last, chosen)
         room -= len(document.lines[chosen])
     lines = document.lines[first : last + 1]
-    return "\n".join([document.title, *lines] if chance.random() < 0.7 else lines)
+    return "\n".join([document.title, *lines] if document.title and chance.random() < _UNDER_TITLE else lines)
+
+
+def parse(text: str) -> Iterator[dict[str, object]]:
+    """Documents as they are written, as rows of a file.
+
+    `=== TITLE | LANGUAGE`, numbered lines, `--`, and questions: how it is asked, the numbers of lines that answer, and
+    the question (`o 3,5 What …?`, `x:ja 2 …`, `n 0 …`).
+    """
+    for part in re.split(r"^(?==== )", text, flags=re.MULTILINE):
+        first, *rest = [line for line in part.splitlines() if line.strip()] or [""]
+        if not (title := _TITLE.match(first)):
+            continue
+        lines: list[str] = []
+        questions: list[list[object]] = []
+        for line in rest:
+            if (found := _LINE.match(line)) and int(found[1]) == len(lines) + 1 and not questions:
+                lines.append(found[2])
+            elif found := _QUESTION.match(line):
+                numbers = [] if found[1] == "n" else [int(one) - 1 for one in found[3].split(",")]
+                if all(0 <= one < len(lines) for one in numbers):
+                    more = [found[2]] if found[2] else []
+                    questions.append([found[4], numbers, found[1][0], *more])
+            elif line.strip("-"):
+                raise ValueError(f"{title[1]}: {line!r} is neither a line nor a question")
+        if lines and questions:
+            yield {"lang": title[2] or "en", "title": title[1], "lines": lines, "q": questions}
+
+
+def main() -> None:
+    """Pack what was written."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("out", type=Path)
+    given = parser.parse_args()
+    with lzma.open(given.out, "wt", encoding="utf-8", preset=9) as out:
+        for file in given.files:
+            for row in parse(file.read_text(encoding="utf-8")):
+                out.write(f"{json.dumps(row, ensure_ascii=False)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -68,19 +68,73 @@ def test_what_we_wrote_names_lines_that_are_there() -> None:
     assert len(documents) > 100
     for document in documents:
         for asked in document.questions:
-            assert asked.answers
+            assert bool(asked.answers) != (asked.kind == "n")
             assert all(0 <= at < len(document.lines) for at in asked.answers), asked.text
 
 
-def test_questions_of_people_bring_passages_that_do_not_answer(tmp_path: Path) -> None:
-    row = {"q": "Who?", "p": "Ada did.", "lang": "en", "neg": ["Bob did not."]}
-    (tmp_path / "some_set.jsonl").write_text(f"{json.dumps(row)}\n", "utf-8")
+def test_questions_of_people_name_the_sentence_that_they_marked(tmp_path: Path) -> None:
+    text = "Ada came by train. Bob did not come. The dog, who was tired, slept."
+    qas = [
+        {"question": "Who did not come?", "answers": [{"text": "Bob", "answer_start": 19}] * 2},
+        {
+            "question": "Which is it?",
+            "answers": [{"text": "Ada", "answer_start": 0}, {"text": "dog", "answer_start": 41}],
+        },
+    ]
+    (tmp_path / "shifts").mkdir()
+    (tmp_path / "shifts" / "reddit_v1.0.json").write_text(
+        json.dumps({"data": [{"paragraphs": [{"context": text, "qas": qas}]}]}), "utf-8"
+    )
+    tales = tmp_path / "fairytales"
+    tales.mkdir()
+    (tales / "flax-story.csv").write_text(f'section,text\n1,"It bloomed."\n2,"{"Long. " * 200}"\n', "utf-8")
+    (tales / "flax-questions.csv").write_text(
+        "question_id,local-or-sum,cor_section,question\n1,local,1,What bloomed?\n2,local,2,Where?\n3,summary,1,Why?\n",
+        "utf-8",
+    )
 
-    (pair,) = natural.read_natural(tmp_path)
+    post, tale = natural.read_documents(tmp_path)
 
-    assert (pair.question, pair.passage, pair.source, pair.others) == (
-        "Who?", "Ada did.", "some_set", ("Bob did not.",),
-    )  # fmt: skip
+    assert post.lines == ("Ada came by train.", "Bob did not come.", "The dog, who was tired, slept.")
+    assert [(one.text, one.answers) for one in post.questions] == [("Who did not come?", (1,))]
+    assert [(one.text, one.answers) for one in tale.questions] == [("What bloomed?", (0,))]
+    (pair,) = written.read_pairs([post], 1)
+    assert "Bob" in pair.passage
+    assert pair.others
+    assert not any("Bob" in other for other in pair.others)
+
+
+def test_what_is_written_as_plain_text_is_packed_and_read_again(tmp_path: Path) -> None:
+    plain = """=== boiler › Service | en
+1 Installed in 2014.
+2 Piotr serviced it for £95.
+
+--
+p 2 What did the last service cost?
+o 1,2 Who knows it, and since when?
+x:ja 1 いつ?
+n 0 What colour is it?
+=== Ofen
+1 Er zieht schlecht.
+--
+k 1 draught
+"""
+    (tmp_path / "notes.txt").write_text(plain, "utf-8")
+    rows = list(written.parse(plain))
+    write(tmp_path / "notes.jsonl.xz", *rows)
+
+    first, second = written.read_documents(tmp_path)
+
+    assert first.lines == ("Installed in 2014.", "Piotr serviced it for £95.")
+    assert [(one.answers, one.kind, one.language) for one in first.questions] == [
+        ((1,), "p", "en"), ((0, 1), "o", "en"), ((0,), "x", "ja"), ((), "n", "en"),
+    ]  # fmt: skip
+    assert second.title == "Ofen"
+    assert [pair.question for pair in written.read_pairs([first], 1)] == [
+        "What did the last service cost?", *["Who knows it, and since when?"] * 2,
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="neither a line nor a question"):
+        list(written.parse("=== a\n1 b\n--\np b?\n"))
 
 
 def test_windows_hold_the_lines_that_answer(tmp_path: Path) -> None:
