@@ -15,6 +15,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from training import (
     vocabulary,
     written,
 )
+from training.found import OTHERS, found_pairs
 
 PIECES = 50_600
 # The most of a source that the reranker learns from; of manuals there is no more to learn after some thousands.
@@ -48,7 +50,6 @@ QUESTIONS = {
 }  # fmt: skip
 _PART = 15_000_000  # bytes that a lent machine takes at once, beside the repository
 _STEPS = 5.0  # to the spread of a row of the teacher's weights: a sixteenth of it is lost
-_OTHERS = 5
 _OFTEN = 12
 _REWORDED = 0.2  # of the questions, half of them as a few words, half with a slip of the finger
 
@@ -67,6 +68,10 @@ def prepare_questions(
     log: Counter[str] = Counter()
     number: dict[str, int] = {}
 
+    @cache
+    def is_barred(text: str) -> bool:
+        return overlap.shares(barred, text)
+
     def put(text: str) -> int:
         return number.setdefault(text[:900], len(number))
 
@@ -74,15 +79,13 @@ def prepare_questions(
     for source, pairs in sorted(by_source.items()):
         chance.shuffle(pairs)
         for pair in pairs[: QUESTIONS[source]]:
-            if overlap.shares(barred, pair.question) or overlap.shares(barred, pair.passage):
+            if is_barred(pair.question) or is_barred(pair.passage):
                 log[f"left out, in an evaluation set: {source}"] += 1
                 continue
             log[f"questions: {source}"] += 1
             made["questions"].append(pair.question)
             made["answer"].append(put(pair.passage))
-            made["others"].append(
-                [put(one) for one in pair.others[:_OTHERS] if not overlap.shares(barred, one)]
-            )
+            made["others"].append([put(one) for one in pair.others[:OTHERS] if not is_barred(one)])
             made["source"].append(source)
     made["passages"] = list(number)
     return made, dict(log)
@@ -176,6 +179,7 @@ def main() -> None:
             conversations.read_more(given.packages, given.seed),
             written.read_pairs(natural.read_documents(given.packages / "natural"), given.seed),
             written.read_pairs(written.read_documents(), given.seed),
+            found_pairs(written.read_documents(), given.seed),
         )
         made, log = prepare_questions(given.data, more, barred, given.seed)
         write_questions(made, next(given.packages.glob("minilm/**/tokenizer.json")), given.out, given.seed)

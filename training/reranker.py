@@ -27,7 +27,7 @@ POOL = 16  # and the student
 LENGTH = 128
 POOL_LENGTH = 128  # as much as the program gives a reranker
 NEIGHBOURS = 40
-_BESIDE = 5  # other passages of a document that are kept
+_BESIDE = 12  # other passages of a document that are kept
 _SHORTEST, _LONGEST = 24, 120  # of a cut passage
 USUAL = 0.4  # the cosine of a question with a passage that may as well answer it as not
 _PROBABILITY = 0.2  # how much "does it answer at all" counts beside "which answers best"
@@ -309,7 +309,7 @@ def train_teacher(
         parameters: Any, moments: Any, tables: Tables, key: jax.Array, rate: Any
     ) -> tuple[Any, Any, jax.Array]:
         of_group, of_cut = jax.random.split(key)
-        rows, passages = draw(tables, of_group, size, GROUP, 1, 2)
+        rows, passages = draw(tables, of_group, size, GROUP, 1, 3)
         start, length = cut(tables.passage_lengths[passages], of_cut, as_results=False)
         batch = join(tables, shape, rows, passages, start, length, LENGTH)
         loss, gradient = jax.value_and_grad(lambda one: _loss_by_answers(scores_of(one, shape, batch)))(
@@ -334,7 +334,7 @@ def distil(
     ) -> tuple[Any, Any, jax.Array]:
         tables, (together, apart) = given
         of_group, of_cut, of_words = jax.random.split(key, 3)
-        rows, passages = draw(tables, of_group, size, POOL, 2, 3)
+        rows, passages = draw(tables, of_group, size, POOL, 2, 6)
         start, length = cut(tables.passage_lengths[passages], of_cut, as_results=True)
         said = scores_of(
             together, teacher_shape, join(tables, teacher_shape, rows, passages, start, length, POOL_LENGTH)
