@@ -98,11 +98,12 @@ def main() -> None:
         np.savez(kept, **half)
         log("the teacher is kept")
         _measure("teacher", teacher, transformer.MPNET, measured, given.out)
+    apart = {name: jnp.asarray(one, jnp.float32) for name, one in _encoder(folder, "minilm").items()}
     if given.only == "teacher":
+        _measure("apart", apart, transformer.MINILM, measured, given.out)
         return
     with np.load(kept) as arrays:
         teacher = {name: jnp.asarray(arrays[name], jnp.float32) for name in arrays.files}
-    apart = {name: jnp.asarray(one, jnp.float32) for name, one in _encoder(folder, "minilm").items()}
     begun = _student(folder)
     _measure("begun", begun, transformer.MINILM, measured, given.out)
     student = reranker.distil(
@@ -152,7 +153,10 @@ def _tables(data: packed.Packed, folder: Path, seed: int) -> reranker.Tables:
 def _measure(
     name: str, parameters: Any, shape: transformer.Shape, pairs: dict[str, np.ndarray] | None, out: Path
 ) -> None:
-    """Keep what is said of every pair that is measured on, for weighing it against the engine's opinion."""
+    """Keep what is said of every pair that is measured on, for weighing it against the engine's opinion.
+
+    What has no head reads question and passage apart, and says their cosine.
+    """
     if pairs is None:
         return
     small = reranker.in_half(parameters)
@@ -165,10 +169,16 @@ def _measure(
     @jax.jit
     def score(tables: reranker.Tables, small: Any, rows: jax.Array, passages: jax.Array) -> jax.Array:
         lengths = tables.passage_lengths[passages]
-        batch = reranker.join(
-            tables, shape, rows, passages[:, None], jnp.zeros_like(lengths)[:, None], lengths[:, None],
+        read = (
+            rows,
+            passages[:, None],
+            jnp.zeros_like(lengths)[:, None],
+            lengths[:, None],
             reranker.POOL_LENGTH,
-        )  # fmt: skip
+        )
+        if "head.weight" not in small:
+            return reranker.nearness(tables, small, shape, *read)[:, 0]
+        batch = reranker.join(tables, shape, *read)
         return reranker.scores_of(small, shape, batch, whole=shape.kind == "bert")[:, 0]
 
     size, total = min(1024, len(pairs["of_question"])), len(pairs["of_question"])

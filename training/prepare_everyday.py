@@ -202,9 +202,10 @@ def main() -> None:
         "natural": some_natural(given.packages / "natural", barred, chance),
         "wordings": unbarred(written.read_wordings(), barred),
     }
-    packed = {kind: pack_pairs(kind, some, cutter) for kind, some in pairs.items()}
+    packed = {kind: pack_pairs(kind, some, cutter) for kind, some in pairs.items() if some}
     _save(given.out / "pairs.a.npz", packed.pop("sentences"))
-    _save(given.out / "pairs.c.npz", packed.pop("asked") | packed.pop("natural") | packed.pop("wordings"))
+    asked = [packed.pop(kind, {}) for kind in ("asked", "natural", "wordings")]
+    _save(given.out / "pairs.c.npz", {name: array for some in asked for name, array in some.items()})
     rest = {name: array for some in packed.values() for name, array in some.items()}
     rest |= pack_texts("short", short[: MOST["short"]]) | pack_texts("long", long[: MOST["long"]])
     _save(given.out / "pairs.b.npz", rest)
