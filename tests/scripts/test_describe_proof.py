@@ -25,9 +25,15 @@ def test_what_a_run_writes_down_is_on_the_page(monkeypatch, tmp_path):
     monkeypatch.setattr(describe_proof, "RESULTS", tmp_path / "proof.json")
     results.write_down("fuzz", {"mcp": {"cases": 12_345, "lines": 9, "faults": 0}})
     results.write_down("fuzz", {"v1": {"cases": 77, "lines": 8, "faults": 2}})
-    results.write_down(
-        "soak", {"minutes": 3, "operations": 5, "processes": 2, "curves": 4, "rising": ["page: threads"]}
-    )
+    soak = {
+        "minutes": 3,
+        "operations": 5,
+        "rest_s": 0.5,
+        "processes": 2,
+        "curves": 4,
+        "rising": ["page: threads"],
+    }
+    results.write_down("soak", soak)
 
     results.write_down("upkeep", {"sequences": 10_000, "steps": 10, "faults": 0})
 
@@ -36,7 +42,8 @@ def test_what_a_run_writes_down_is_on_the_page(monkeypatch, tmp_path):
     assert "10,000 sequences of 10 steps" in page
     assert "mcp: 12,345 cases, 9 lines reached | no fault" in page
     assert "v1: 77 cases, 8 lines reached | 2 faults" in page
-    assert "3 minutes, 5 operations by 2 processes, 4 curves | 1 rise; page: threads" in page
+    assert "3 minutes, 5 operations with a rest of 0.5 s behind each by 2 processes, 4 curves" in page
+    assert "4 curves | 1 rise; page: threads" in page
     assert json.loads((tmp_path / "proof.json").read_text())["fuzz"]["day"] in page
 
 
