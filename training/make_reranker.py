@@ -1,9 +1,9 @@
 """Make the reranker from prepared questions: `python -m training.make_reranker FOLDER OUT`, on a machine with a GPU.
 
 FOLDER holds what `training.prepare` made: `questions.*.xz`, the weights that teachers begin with as `mpnet.*.xz` and
-`minilm.*.xz`, and the words of these encoders as `minilm-tokenizer.json`; and pairs to measure on as `measured.npz`.
-The student goes on from the model that is shipped. Teacher and student are left in FOLDER, since a lent machine runs no
-command as long as all of it takes: a teacher that is there is not trained again, and a student goes on.
+the words of these encoders as `minilm-tokenizer.json`; and pairs to measure on as `measured.npz`.
+The student goes on from the model that is shipped. A lent machine runs no command as long as all of it takes: start it
+in a session of its own (`setsid`), and fetch what it leaves in OUT.
 """
 
 from __future__ import annotations
@@ -59,73 +59,43 @@ def log(text: str) -> None:
 
 
 def main() -> None:
-    """Find neighbours, train the teacher, distil the student, measure both, write the student."""
+    """Find neighbours, train both, write the student, measure both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--teacher-seconds", type=float, default=400)
-    parser.add_argument("--student-seconds", type=float, default=400)
+    parser.add_argument(
+        "--seconds", type=float, default=800, help="since the start; measuring comes after it"
+    )
     parser.add_argument("--steps", type=int, help="instead of seconds, for a small try")
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--student-batch", type=int, default=64)
-    parser.add_argument("--nearness", type=float, default=10.0, help="what a cosine of one adds to log-odds")
-    parser.add_argument("--rate", type=float, default=1.5e-4, help="the highest one of the student")
-    parser.add_argument("--only", choices=("teacher", "student"))
+    parser.add_argument("--rates", type=float, nargs=2, default=(3e-5, 1.5e-4), help="the highest of each")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     folder: Path = given.folder
     data = packed.read(folder)
     log(f"{len(data.questions)} questions, {len(data.passages)} passages")
     measured = dict(np.load(folder / "measured.npz")) if (folder / "measured.npz").exists() else None
-    tables = _tables(data, folder, given.seed)
+    mpnet = _encoder(folder, "mpnet")
+    tables = _tables(data, mpnet, given.seed)
     log("the neighbours are known")
-    kept = folder / "teacher.npz"
-    if not kept.exists():
-        begun = reranker.add_head(_encoder(folder, "mpnet"), given.seed)
-        teacher = reranker.train_teacher(
-            begun,
-            transformer.MPNET,
-            tables,
-            given.batch,
-            given.seed,
-            given.teacher_seconds,
-            3e-5,
-            log,
-            given.steps,
-        )
-        half: Any = {name: np.asarray(one, np.float16) for name, one in teacher.items()}
-        np.savez(kept, **half)
-        log("the teacher is kept")
-        _measure("teacher", teacher, transformer.MPNET, measured, given.out)
-    apart = {name: jnp.asarray(one, jnp.float32) for name, one in _encoder(folder, "minilm").items()}
-    if given.only == "teacher":
-        _measure("apart", apart, transformer.MINILM, measured, given.out)
-        return
-    with np.load(kept) as arrays:
-        teacher = {name: jnp.asarray(arrays[name], jnp.float32) for name in arrays.files}
-    begun = _student(folder)
-    _measure("begun", begun, transformer.MINILM, measured, given.out)
-    student = reranker.distil(
-        begun, transformer.MINILM, reranker.Teachers(teacher, apart, given.nearness), transformer.MPNET, tables,
-        given.student_batch, given.seed + 1, given.student_seconds, given.rate, log, given.steps,
+    teacher, student = reranker.train_together(
+        reranker.add_head(mpnet, given.seed), transformer.MPNET, _student(folder), transformer.MINILM, tables,
+        given.batch, given.seed, _BEGUN + given.seconds, tuple(given.rates), log, given.steps,
     )  # fmt: skip
     stream = io.BytesIO()
     small: Any = {name: np.asarray(one, np.float16) for name, one in student.items()}
     np.savez(stream, **small)
-    np.savez(folder / "student.npz", **small)
     for number, at in enumerate(range(0, len(stream.getvalue()), _PART)):
         (given.out / f"student.npz.{number}").write_bytes(stream.getvalue()[at : at + _PART])
+    log("the student is kept")
     _measure("student", student, transformer.MINILM, measured, given.out)
+    _measure("teacher", teacher, transformer.MPNET, measured, given.out)
     log("done")
 
 
 def _student(folder: Path) -> Any:
-    """What the student goes on from: what was learned before, or what is shipped."""
-    kept = folder / "student.npz"
-    if kept.exists():
-        with np.load(kept) as arrays:
-            return {name: jnp.asarray(arrays[name], jnp.float32) for name in arrays.files}
+    """What the student goes on from: the one that is shipped."""
     numbers = json.loads((folder / "minilm-tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     return {name: jnp.asarray(one) for name, one in reranker_files.read(SHIPPED, numbers).items()}
 
@@ -134,15 +104,10 @@ def _encoder(folder: Path, name: str) -> transformer.Parameters:
     return transformer.canonical(transformer.unpack(packed.read_arrays(folder, name)))
 
 
-def _tables(data: packed.Packed, folder: Path, seed: int) -> reranker.Tables:
-    """Questions with passages to tell apart; neighbours that are known are not looked for again."""
-    known = folder / "neighbours.npy"
-    if known.exists():
-        near = np.load(known)
-    else:
-        words = _encoder(folder, "mpnet")["word_embeddings.weight"][4:].astype(np.float32)
-        near = reranker.find_neighbours(data.questions, data.passages, data.answer, words, seed)
-        np.save(known, near)
+def _tables(data: packed.Packed, mpnet: transformer.Parameters, seed: int) -> reranker.Tables:
+    """Questions with passages to tell apart."""
+    words = mpnet["word_embeddings.weight"][4:].astype(np.float32)
+    near = reranker.find_neighbours(data.questions, data.passages, data.answer, words, seed)
     counts = np.bincount(data.source, minlength=len(data.names))
     weight = np.array([BOOST.get(name, 1.0) for name in data.names]) / np.sqrt(np.maximum(counts, 1))
     return reranker.make_tables(
@@ -153,10 +118,7 @@ def _tables(data: packed.Packed, folder: Path, seed: int) -> reranker.Tables:
 def _measure(
     name: str, parameters: Any, shape: transformer.Shape, pairs: dict[str, np.ndarray] | None, out: Path
 ) -> None:
-    """Keep what is said of every pair that is measured on, for weighing it against the engine's opinion.
-
-    What has no head reads question and passage apart, and says their cosine.
-    """
+    """Keep what is said of every pair that is measured on, for weighing it against the engine's opinion."""
     if pairs is None:
         return
     small = reranker.in_half(parameters)
@@ -169,16 +131,8 @@ def _measure(
     @jax.jit
     def score(tables: reranker.Tables, small: Any, rows: jax.Array, passages: jax.Array) -> jax.Array:
         lengths = tables.passage_lengths[passages]
-        read = (
-            rows,
-            passages[:, None],
-            jnp.zeros_like(lengths)[:, None],
-            lengths[:, None],
-            reranker.POOL_LENGTH,
-        )
-        if "head.weight" not in small:
-            return reranker.nearness(tables, small, shape, *read)[:, 0]
-        batch = reranker.join(tables, shape, *read)
+        zero = jnp.zeros_like(lengths)[:, None]
+        batch = reranker.join(tables, shape, rows, passages[:, None], zero, lengths[:, None], reranker.LENGTH)
         return reranker.scores_of(small, shape, batch, whole=shape.kind == "bert")[:, 0]
 
     size, total = min(1024, len(pairs["of_question"])), len(pairs["of_question"])

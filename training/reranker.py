@@ -2,8 +2,8 @@
 
 A group is one question with the passage that answers it and others that do not: neighbours by their words, other parts
 of the same document, and one by chance. The teacher learns to put the answer first (a softmax over the group) and to
-say whether a passage answers at all (a probability). For the student, every step draws new questions with new groups,
-cut as results of a search are; the teacher reads them in the same step, and the student learns its scores.
+say whether a passage answers at all (a probability). The student reads the same groups in the same step, and learns
+the teacher's scores: at first little of them, and most when the teacher has begun to know.
 
 Everything that groups are drawn from lies on the device as tables of numbers, and so does the chance: a step takes
 nothing from the host but a key.
@@ -22,14 +22,16 @@ import numpy as np
 
 from training import adam, transformer
 
-GROUP = 8  # passages of a question that the teacher learns from at once
-POOL = 16  # and the student
-LENGTH = 128
-POOL_LENGTH = 128  # as much as the program gives a reranker
+GROUP = 8  # passages of a question that are told apart at once
+LENGTH = 128  # as much as the program gives a reranker
 NEIGHBOURS = 40
 _BESIDE = 12  # other passages of a document that are kept
-_SHORTEST, _LONGEST = 24, 120  # of a cut passage
-USUAL = 0.4  # the cosine of a question with a passage that may as well answer it as not
+_OF_DOCUMENT = 3  # of a group
+_CUT, _LEAST = 0.3, 0.7  # of the passages are cut, and how much of each stays
+_TRUST, _TRUSTED_AT = (
+    0.7,
+    0.15,
+)  # how much less the answers count beside a teacher, and when it has learned enough
 _PROBABILITY = 0.2  # how much "does it answer at all" counts beside "which answers best"
 _DIRECTIONS = 512  # in which words without a likeness point
 _LIKE = 0.7  # how much the likeness of words counts beside their being the same
@@ -57,14 +59,6 @@ class Batch(NamedTuple):
 
     tokens: jax.Array  # groups × passages × places
     kinds: jax.Array
-
-
-class Teachers(NamedTuple):
-    """Who says how well a passage answers: one reads it with the question, one compares what each is about."""
-
-    together: Any
-    apart: Any
-    share: float  # what a cosine of one adds to the log-odds of the first
 
 
 def padded(rows: Sequence[np.ndarray], longest: int) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +111,7 @@ def find_neighbours(
     table = jnp.asarray(np.concatenate([apart, _LIKE * alike], axis=1) * rarity[:, None], jnp.bfloat16)
 
     @jax.jit
-    def vectors(tokens: jax.Array, lengths: jax.Array) -> jax.Array:
+    def vectors(table: jax.Array, tokens: jax.Array, lengths: jax.Array) -> jax.Array:
         mask = jnp.arange(tokens.shape[1])[None] < lengths[:, None]
         total = (table[tokens] * mask[..., None]).sum(1, dtype=jnp.float32)
         unit: jax.Array = (total / (jnp.linalg.norm(total, axis=1, keepdims=True) + 1e-6)).astype(
@@ -131,13 +125,13 @@ def find_neighbours(
         for at in range(0, len(rows), size):
             part, some = tokens[at : at + size], lengths[at : at + size]
             room = ((0, size - len(part)), (0, 0))
-            found.append(vectors(np.pad(part, room), np.pad(some, room[:1]))[: len(part)])
+            found.append(vectors(table, np.pad(part, room), np.pad(some, room[:1]))[: len(part)])
         return jnp.concatenate(found)
 
     asked, read = all_vectors(questions, 48, 4096), all_vectors(passages, longest, 2048)
 
     @jax.jit
-    def nearest(start: jax.Array, part: jax.Array, own: jax.Array) -> jax.Array:
+    def nearest(read: jax.Array, start: jax.Array, part: jax.Array, own: jax.Array) -> jax.Array:
         some = jax.lax.dynamic_slice_in_dim(read, start, among)
         likeness = (part @ some.T).astype(jnp.float32)
         same = (read[own] @ some.T).astype(jnp.float32) > _SAME
@@ -151,7 +145,7 @@ def find_neighbours(
         start = min(
             max(0, middle - int(chance.integers(among // 4, among - among // 4 + 1))), len(passages) - among
         )
-        found = np.asarray(nearest(jnp.int32(start), asked[numbers], jnp.asarray(answer[numbers])))
+        found = np.asarray(nearest(read, jnp.int32(start), asked[numbers], jnp.asarray(answer[numbers])))
         near[at : at + block, : found.shape[1]] = found[: len(questions) - at]
     return near
 
@@ -185,18 +179,13 @@ def _some_of(numbers: jax.Array, count: int, key: jax.Array) -> jax.Array:
     return jnp.pad(found, ((0, 0), (0, room)), constant_values=-1) if room else found
 
 
-def cut(lengths: jax.Array, key: jax.Array, *, as_results: bool) -> tuple[jax.Array, jax.Array]:
-    """Where to begin in each passage and how much to read: some words in a row, as a result shows some lines."""
+def cut(lengths: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Where to begin in each passage and how much to read: a third of them lose a little, as results do."""
     of_whether, of_length, of_start = jax.random.split(key, 3)
-    luck = jax.random.uniform(of_length, lengths.shape)
-    if as_results:
-        part = (_SHORTEST + luck * (_LONGEST - _SHORTEST)).astype(jnp.int32)
-        share = 0.4
-    else:
-        part = ((0.7 + 0.3 * luck) * lengths).astype(jnp.int32)
-        share = 0.3
-    is_cut = jax.random.uniform(of_whether, lengths.shape) < share
-    length = jnp.where(is_cut, jnp.minimum(part, lengths), lengths)
+    part = ((_LEAST + (1 - _LEAST) * jax.random.uniform(of_length, lengths.shape)) * lengths).astype(
+        jnp.int32
+    )
+    length = jnp.where(jax.random.uniform(of_whether, lengths.shape) < _CUT, part, lengths)
     start = (jax.random.uniform(of_start, lengths.shape) * (lengths - length + 1)).astype(jnp.int32)
     return start, length
 
@@ -226,33 +215,6 @@ def join(
     tokens = jnp.where(in_passage > length, shape.padding, tokens)
     kinds = ((in_passage >= 0) & (in_passage <= length)).astype(jnp.int32)
     return Batch(tokens, kinds)
-
-
-def nearness(
-    tables: Tables, parameters: Any, shape: transformer.Shape, rows: jax.Array, passages: jax.Array, start: jax.Array,
-    length: jax.Array, places: int,
-) -> jax.Array:  # fmt: skip
-    """The cosine of each question with each of its passages, read one by one."""
-
-    def vectors(texts: jax.Array, lengths: jax.Array, places: int) -> jax.Array:
-        place = jnp.arange(places)
-        inside = (place >= 1) & (place <= lengths[:, None])
-        tokens = jnp.where(inside, texts, shape.padding)
-        tokens = jnp.where(place == 0, shape.begin, tokens)
-        tokens = jnp.where(place == lengths[:, None] + 1, shape.end, tokens)
-        return transformer.mean_vectors(parameters, shape, tokens)
-
-    def words(table: jax.Array, numbers: jax.Array, first: jax.Array, places: int) -> jax.Array:
-        at = jnp.clip(first[:, None] + jnp.arange(places) - 1, 0, table.shape[1] - 1)
-        return table[numbers[:, None], at].astype(jnp.int32)
-
-    zero = jnp.zeros_like(rows)
-    longest = tables.questions.shape[1] + 2
-    asked = vectors(words(tables.questions, rows, zero, longest), tables.question_lengths[rows], longest)
-    lengths = jnp.minimum(length, places - 2).reshape(-1)
-    read = words(tables.passages, passages.reshape(-1), start.reshape(-1), places)
-    said = vectors(read, lengths, places).reshape(*passages.shape, -1)
-    return jnp.einsum("gd,gpd->gp", asked, said)
 
 
 def scores_of(parameters: Any, shape: transformer.Shape, batch: Batch, *, whole: bool = False) -> jax.Array:
@@ -298,83 +260,55 @@ def add_head(parameters: transformer.Parameters, seed: int) -> transformer.Param
     }
 
 
-def train_teacher(
-    parameters: Any, shape: transformer.Shape, tables: Tables, size: int, seed: int, seconds: float, rate: float,
-    log: Callable[[str], None], steps: int | None = None,
-) -> Any:  # fmt: skip
-    """Parameters after so many seconds (or steps) of `size` groups."""
+def train_together(
+    teacher: Any, teacher_shape: transformer.Shape, student: Any, shape: transformer.Shape, tables: Tables, size: int,
+    seed: int, until: float, rates: tuple[float, float], log: Callable[[str], None], steps: int | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Teacher and student when the time has come (or after so many steps of the same groups).
+
+    The teacher learns which passage answers; the student learns that too, and what the teacher says of each: at first a
+    little, and most of it when the teacher has learned something.
+    """
 
     @partial(jax.jit, donate_argnums=(0, 1))
     def step(
-        parameters: Any, moments: Any, tables: Tables, key: jax.Array, rate: Any
+        both: tuple[Any, Any], moments: tuple[Any, Any], tables: Tables, key: jax.Array, share: Any, fall: Any
     ) -> tuple[Any, Any, jax.Array]:
-        of_group, of_cut = jax.random.split(key)
-        rows, passages = draw(tables, of_group, size, GROUP, 1, 3)
-        start, length = cut(tables.passage_lengths[passages], of_cut, as_results=False)
-        batch = join(tables, shape, rows, passages, start, length, LENGTH)
-        loss, gradient = jax.value_and_grad(lambda one: _loss_by_answers(scores_of(one, shape, batch)))(
-            parameters
-        )
-        parameters, moments = adam.update(gradient, moments, parameters, rate)
-        return parameters, moments, loss
-
-    return _run(step, parameters, tables, seed, seconds, rate, log, steps)
-
-
-def distil(
-    student: Any, shape: transformer.Shape, teachers: Teachers, teacher_shape: transformer.Shape, tables: Tables,
-    size: int, seed: int, seconds: float, rate: float, log: Callable[[str], None], steps: int | None = None,
-) -> Any:  # fmt: skip
-    """The student's parameters after so many seconds (or steps) of `size` groups that the teachers read too."""
-    small = (in_half(teachers.together), in_half(teachers.apart))
-
-    @partial(jax.jit, donate_argnums=(0, 1))
-    def step(
-        parameters: Any, moments: Any, given: tuple[Tables, Any], key: jax.Array, rate: Any
-    ) -> tuple[Any, Any, jax.Array]:
-        tables, (together, apart) = given
         of_group, of_cut, of_words = jax.random.split(key, 3)
-        rows, passages = draw(tables, of_group, size, POOL, 2, 6)
-        start, length = cut(tables.passage_lengths[passages], of_cut, as_results=True)
-        said = scores_of(
-            together, teacher_shape, join(tables, teacher_shape, rows, passages, start, length, POOL_LENGTH)
-        )
-        if teachers.share:
-            near = nearness(tables, apart, shape, rows, passages, start, length, POOL_LENGTH)
-            said = said + teachers.share * (near - USUAL)
+        rows, passages = draw(tables, of_group, size, GROUP, 1, _OF_DOCUMENT)
+        start, length = cut(tables.passage_lengths[passages], of_cut)
+        read = join(tables, teacher_shape, rows, passages, start, length, LENGTH)
         # The student is to say of a question in other words what the teacher says of the first ones.
         again = jax.random.uniform(of_words, (size,)) < 0.5
-        batch = join(tables, shape, rows, passages, start, length, POOL_LENGTH, reworded=again)
-        better = jnp.argmax(said[:, :2], axis=1)[:, None]
+        batch = join(tables, shape, rows, passages, start, length, LENGTH, reworded=again)
+        trust = jnp.clip(share / _TRUSTED_AT, 0.0, 1.0)
 
-        def loss(one: Any) -> jax.Array:
+        def of_teacher(one: Any) -> tuple[jax.Array, jax.Array]:
+            scores = scores_of(one, teacher_shape, read)
+            return _loss_by_answers(scores), scores
+
+        def of_student(one: Any, said: jax.Array) -> jax.Array:
             scores = scores_of(one, shape, batch, whole=True)
-            answers = jnp.concatenate([jnp.take_along_axis(scores, better, axis=1), scores[:, 2:]], axis=1)
-            return _loss_by_teacher(scores, said) + 0.1 * _loss_by_answers(answers)
+            return trust * _loss_by_teacher(scores, said) + (1 - _TRUST * trust) * _loss_by_answers(scores)
 
-        value, gradient = jax.value_and_grad(loss)(parameters)
-        parameters, moments = adam.update(gradient, moments, parameters, rate)
-        return parameters, moments, value
+        (known, said), gradient = jax.value_and_grad(of_teacher, has_aux=True)(both[0])
+        learned, small_gradient = jax.value_and_grad(of_student)(both[1], jax.lax.stop_gradient(said))
+        first, first_moments = adam.update(gradient, moments[0], both[0], rates[0] * fall)
+        second, second_moments = adam.update(small_gradient, moments[1], both[1], rates[1] * fall)
+        return (first, second), (first_moments, second_moments), jnp.stack([known, learned])
 
-    return _run(step, student, (tables, small), seed, seconds, rate, log, steps)
-
-
-def _run(
-    step: Callable[..., tuple[Any, Any, jax.Array]], parameters: Any, given: Any, seed: int, seconds: float,
-    rate: float, log: Callable[[str], None], steps: int | None,
-) -> Any:  # fmt: skip
-    """Parameters after so many seconds (or steps)."""
-    moments = adam.start(parameters)
+    both = (teacher, student)
+    moments = (adam.start(teacher), adam.start(student))
     losses: list[jax.Array] = []
     begun: float | None = None
     at = 0
     keys = jax.random.key(seed)
     while True:
-        share = at / steps if steps else (0.0 if begun is None else (time.time() - begun) / seconds)
+        share = at / steps if steps else (0.0 if begun is None else (time.time() - begun) / (until - begun))
         if share >= 1:
             break
-        parameters, moments, loss = step(
-            parameters, moments, given, jax.random.fold_in(keys, at), adam.rate_at(share, rate)
+        both, moments, loss = step(
+            both, moments, tables, jax.random.fold_in(keys, at), share, adam.rate_at(share, 1.0)
         )
         if begun is None:
             loss.block_until_ready()
@@ -384,6 +318,11 @@ def _run(
         if at % 10 == 0:
             loss.block_until_ready()  # or the clock would run ahead of the work
         if at % 200 == 0:
-            log(f"step {at} loss {float(jnp.stack(losses[-200:]).mean()):.4f}")
-    log(f"{at} steps, loss {float(jnp.stack(losses[-200:]).mean()):.4f}")
-    return parameters
+            log(f"step {at}: {_mean(losses)}")
+    log(f"{at} steps: {_mean(losses)}")
+    return both
+
+
+def _mean(losses: Sequence[jax.Array]) -> str:
+    teacher, student = jnp.stack(losses[-200:]).mean(0)
+    return f"teacher {float(teacher):.4f}, student {float(student):.4f}"
