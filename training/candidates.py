@@ -1,8 +1,8 @@
 """Record what a reranker is given, once, and judge any reranker by it: `python -m training.candidates DATASET FILE`.
 
-A line of the file is a question with its results: what the engine ranked each by, the passage that is read, the rest of
-it, and which pieces of the evidence it holds. Orders are then made as the program makes them, without asking the engine
-again.
+A line of the file is a question with its results: what the engine ranked each by and how sure it is, the passage that
+is read, the rest of it, and which pieces of the evidence it holds. Orders are then made as the program makes them,
+without asking the engine again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def record(folder: Path, questions: str = "queries") -> list[dict[str, Any]]:
                     "question": question.text, "category": question.category, "pieces": len(pieces),
                     "results": [
                         {
-                            "worth": hit.worth, "passage": best, "rest": rest,
+                            "worth": hit.worth, "score": hit.score, "passage": best, "rest": rest,
                             "holds": [number for number, piece in enumerate(pieces) if proves(seen, piece)],
                         }
                         for hit, seen in zip(hits, shown, strict=True)
