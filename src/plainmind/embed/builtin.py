@@ -55,8 +55,8 @@ _REMEMBERED_WORDS = 65_536
 _REMEMBERED_LENGTH = 32  # longer ones (links, hashes, unspaced scripts) seldom come again
 # A search takes some 5 µs, the dictionary of all pieces 10 ms.
 _FEW = 400
-# Taking these many words apart takes about as long as finding out how long pieces are, by so much of their beginning.
-_MANY = 8_000
+# For so many words it takes as long not to know how long pieces are as to find out, by so much of their beginning.
+_MANY = 4_000
 _BEGINNING = 4
 _SHORT = (3, 2, 1)  # characters, too few for a beginning
 
