@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plainmind.embed import builtin as module
 from plainmind.embed.builtin import BuiltinEmbedder
@@ -51,12 +56,40 @@ def test_a_text_without_words_and_a_question_without_words_are_like_nothing(embe
 
 
 def test_what_is_forgotten_because_it_is_too_much_is_worked_out_again_the_same(embedder, monkeypatch):
+    monkeypatch.delitem(sys.modules, "numpy")
     texts = ["the harbour in winter", "three keys for the shed"]
     before = embedder.likeness_to("where are the keys")(texts)
     monkeypatch.setattr(module, "_MOST_KNOWN", 3)
     embedder.close()
 
     assert embedder.likeness_to("where are the keys")(texts) == before
+
+
+WORDS = ("pets", "cat", "dog", "Hafen", "医生", "keys", "harbour", "zyx0017wvu", "?!", "GitHub", "printers")
+SAID = st.lists(st.sampled_from(WORDS))
+
+
+@given(SAID, st.lists(SAID))
+def test_words_are_as_like_with_numpy_and_simsimd_as_without(embedder, question, texts):
+    likeness = embedder.likeness_to(" ".join(question))
+    texts = [" ".join(text) for text in texts]
+
+    with pytest.MonkeyPatch.context() as hidden:
+        hidden.setitem(sys.modules, "numpy", np)
+        together = likeness(texts)
+        hidden.setitem(sys.modules, "simsimd", None)
+        by_numpy_alone = likeness(texts)
+        hidden.delitem(sys.modules, "numpy")
+        one_by_one = likeness(texts)
+
+    assert together == by_numpy_alone == one_by_one
+
+
+def test_with_numpy_no_number_is_made_of_a_row(embedder):
+    embedder.close()
+    embedder.likeness_to("where are the keys")(["the harbour in winter", "three keys for the shed"])
+
+    assert not embedder._codes
 
 
 def test_an_embedder_that_knows_only_whole_texts_compares_no_words():

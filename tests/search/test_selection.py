@@ -9,6 +9,7 @@ import pytest
 from plainmind import Memory
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.model import Chunk, Restriction
+from plainmind.search import selection
 from plainmind.search.pages import Page, RankedChunk
 from plainmind.search.selection import each_once, with_a_phrase
 from plainmind.search.snippets import Snippet
@@ -56,6 +57,22 @@ def test_a_note_without_a_day_is_shown_before_logs_and_conversations():
     note = snippet("MEMORY.md", SENTENCE)
 
     assert shown(talk, log, note) == [("MEMORY.md", ["log.md", "sessions/a"])]
+
+
+def test_lines_that_may_be_the_same_are_taken_apart_once_and_not_for_each_other_one(monkeypatch):
+    class Counting:
+        count = 0
+
+        def sub(self, _by: str, line: str) -> str:
+            self.count += 1
+            return line
+
+    selection._said.cache_clear()
+    monkeypatch.setattr(selection, "_TIME", counting := Counting())
+    numbered = [snippet(f"{number}.md", f"- buy {number} litres") for number in range(20)]
+
+    assert len(each_once(numbered, 20)) == 20
+    assert counting.count == 20
 
 
 @pytest.mark.parametrize(

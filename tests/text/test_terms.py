@@ -14,6 +14,8 @@ from plainmind.text.terms import (
     TERMS_VERSION,
     clues,
     document_terms,
+    fold,
+    letters_of,
     query_terms,
     spaceless_stretches,
     stands_in,
@@ -293,6 +295,24 @@ def test_what_is_written_without_spaces_stands_apart(word, stretches):
 def test_full_width_marks_are_those_that_unicode_makes_of_them():
     for mark, plain in terms._FULL_WIDTH.items():
         assert unicodedata.normalize("NFKC", mark) == plain
+
+
+FOLDED = st.text(st.sampled_from("aZéßøŁđðÞæŒħİſŉ5²½ -_.—字が\u0301\u0345")) | st.text()
+
+
+@given(FOLDED)
+@example("Ærø, Łódź und Þingvellir: straße № 5")
+def test_a_text_is_folded_as_its_letters_are(text):
+    strokes = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ħ": "h"}
+    apart = unicodedata.normalize("NFD", text.casefold())
+    bare = unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", apart))
+
+    assert fold(text) == "".join(strokes.get(letter, letter) for letter in bare)
+
+
+@given(FOLDED)
+def test_the_letters_of_a_line_are_those_of_any_script(line):
+    assert letters_of(line) == "".join(filter(str.isalpha, line)).casefold()
 
 
 def test_a_word_too_long_to_be_one_is_data_and_matched_as_written():

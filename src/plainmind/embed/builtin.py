@@ -19,8 +19,9 @@ import os
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from operator import itemgetter
 
 from plainmind.base.errors import ConfigError, EmbeddingError
@@ -54,8 +55,8 @@ _REMEMBERED_WORDS = 65_536
 _REMEMBERED_LENGTH = 32  # longer ones (links, hashes, unspaced scripts) seldom come again
 # A search takes some 5 µs, the dictionary of all pieces 10 ms.
 _FEW = 400
-# Taking these many words apart takes about as long as finding out how long pieces are, by so much of their beginning.
-_MANY = 8_000
+# For so many words it takes as long not to know how long pieces are as to find out, by so much of their beginning.
+_MANY = 4_000
 _BEGINNING = 4
 _SHORT = (3, 2, 1)  # characters, too few for a beginning
 
@@ -471,28 +472,61 @@ def likeness_to(question: str, codes: Codes) -> Callable[[Sequence[str]], list[f
     """What tells of texts, from -1 to 1, how near their words are to those of a question."""
     weights = {row: codes.weight(row) for row in sorted(set(codes.rows_of(question)))}
     least = _LEAST_SHARE * sum(weights.values())
-    asked = [(weight, codes[row]) for row, weight in weights.items() if weight >= least]
-    total = sum([weight for weight, _ in asked])
+    asked = {row: weight for row, weight in weights.items() if weight >= least}
+    total = sum(asked.values())
 
     def likenesses(texts: Sequence[str]) -> list[float]:
         rows_of = [codes.rows_of(text) for text in texts]
-        rows = list(set().union(*rows_of))
-        positions = dict(zip(rows, range(len(rows)), strict=True))
-        # What takes a text's numbers out of a list; twice the last of them, for of one alone it would make no tuple.
-        picked = [
-            itemgetter(*map(positions.__getitem__, (*these, these[-1]))) if these else None
-            for these in rows_of
-        ]
-        known = [codes[row] for row in rows]
+        filled = [at for at, rows in enumerate(rows_of) if rows]
+        differing = differing_by_numpy if "numpy" in sys.modules else differing_bits
         found = [0.0] * len(texts)
-        for weight, wanted in asked:
-            different = [(wanted ^ code).bit_count() for code in known]
-            for at, pick in enumerate(picked):
-                if pick is not None:
-                    found[at] += weight * codes.cosines[min(pick(different))]
+        nearest = differing(list(asked), [rows_of[at] for at in filled], codes)
+        for weight, of_texts in zip(asked.values(), nearest, strict=True):
+            for at, different in zip(filled, of_texts, strict=True):
+                found[at] += weight * codes.cosines[different]
         return [each / total for each in found] if total else found
 
     return likenesses
+
+
+def differing_bits(asked: Sequence[int], texts: Sequence[array[int]], codes: Codes) -> Iterator[list[int]]:
+    """For each row that is asked for: in how many bits the nearest row of each text differs from it."""
+    rows = list(set().union(*texts))
+    positions = dict(zip(rows, range(len(rows)), strict=True))
+    # What takes a text's numbers out of a list; twice the last of them, for of one alone it would make no tuple.
+    picked = [itemgetter(*map(positions.__getitem__, (*these, these[-1]))) for these in texts]
+    known = [codes[row] for row in rows]
+    for wanted in map(codes.__getitem__, asked):
+        different = [(wanted ^ code).bit_count() for code in known]
+        yield [min(pick(different)) for pick in picked]
+
+
+def differing_by_numpy(
+    asked: Sequence[int], texts: Sequence[array[int]], codes: Codes
+) -> Sequence[Sequence[int]]:
+    """The same with numpy, in a quarter of the time."""
+    if not asked or not texts:
+        return [()] * len(asked)
+    import numpy as np
+
+    vectors = np.asarray(codes.model.vectors).reshape(-1, codes.model.card.dims)
+    rows = np.frombuffer(b"".join(texts), dtype=np.uint16)
+    wanted, known = (np.packbits(vectors.take(these, axis=0) > 0, axis=1) for these in (asked, rows))
+    starts = [0, *accumulate(map(len, texts))][:-1]
+    found: list[list[int]] = np.minimum.reduceat(_distances(wanted, known), starts, axis=1).tolist()
+    return found
+
+
+def _distances(wanted: Any, known: Any) -> Any:
+    """In how many bits each row of some bytes differs from each of others."""
+    try:
+        import simsimd
+    except ImportError:
+        import numpy as np
+
+        return np.bitwise_count(wanted[:, None] ^ known).sum(axis=2, dtype=np.uint16)
+    compare: Any = simsimd.cdist  # its stub does not know of whole numbers as a result
+    return memoryview(compare(wanted, known, "hamming", dtype="bin8", out_dtype="uint16"))
 
 
 def create(settings: EmbeddingSettings) -> BuiltinEmbedder:

@@ -30,6 +30,8 @@ _COLUMNS = 64
 SIGNS_STAND_IN = "columns"
 _COLUMN_BYTES = 8
 _ABSENT = 0xFFFF
+_LEAST = -1e9  # below any cosine, however rough
+_COLUMNS_OF_WANTED = 8  # times the wanted ones: so many that two of the wanted are seldom in the same one
 
 
 def count_living(postings: Postings, lengths: memoryview) -> int:
@@ -329,6 +331,27 @@ def _least(numbers: Array, holes: Array, wanted: int) -> Array:
     chosen = numbers < low
     chosen[np.flatnonzero(numbers == low)[: wanted - int(np.count_nonzero(chosen))]] = True
     return np.flatnonzero(chosen)
+
+
+def foremost(cosines: memoryview[float], absent: bytes, wanted: int) -> list[int]:
+    """The positions of the `wanted` largest of some numbers, in order, and of others that are about as large."""
+    numbers: Array = np.asarray(cosines)
+    if 255 in absent:
+        numbers = np.where(np.frombuffer(absent, dtype=np.uint8), -np.inf, numbers)
+    found: list[int] = np.flatnonzero(numbers >= reached(numbers, wanted)).tolist()
+    return found
+
+
+def reached(cosines: Array, wanted: int) -> float:
+    """A number that `wanted` cosines reach, and hardly more; anything that is one, when there are not so many."""
+    if len(cosines) <= wanted:
+        return _LEAST
+    # The best of each column are different ones, so the worst of the `wanted` best of them is reached by as many.
+    columns = _COLUMNS_OF_WANTED * wanted
+    height = len(cosines) // columns
+    if height > 1:
+        cosines = cosines[: height * columns].reshape(height, columns).max(axis=0)
+    return max(_LEAST, float(np.partition(cosines, -wanted)[-wanted]))
 
 
 def products(query: Array, block: Array) -> Array:

@@ -244,6 +244,10 @@ def foremost(cosines: memoryview[float], absent: bytes, wanted: int) -> list[int
 
     Never one that is absent: `absent` has a byte for each, 255 for those.
     """
+    if "numpy" in sys.modules:
+        from plainmind.index import arithmetic_numpy
+
+        return arithmetic_numpy.foremost(cosines, absent, wanted)
     count = len(absent)
     raw = bytes(cosines)
     if sys.byteorder == "big":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
+from functools import lru_cache, partial
 
 from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.model import (
@@ -313,6 +313,8 @@ def is_repeated(one: Snippet, other: Snippet) -> bool:
     return shared > 0 and shared >= MOSTLY_THE_SAME * least
 
 
+# Of those that may repeat each other, each is compared with every other one.
+@lru_cache(maxsize=256)
 def _said(line: str) -> tuple[str, tuple[str, ...]]:
     """The letters of a line, and its numbers that are no days or times."""
     return letters_of(line), tuple(_NUMBER.findall(_TIME.sub(" ", line)))

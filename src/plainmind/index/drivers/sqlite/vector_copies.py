@@ -36,8 +36,6 @@ _LEAST_ROOM = 256  # vectors that may come before a block is made anew
 _ROWS_AT_ONCE = 4_096
 _STEP = 5  # bytes beside the numbers of a vector
 _BYTES = 256
-_LEAST = -1e9  # below any cosine, however rough
-_COLUMNS = 8  # times the wanted ones: so many that two of the wanted are seldom in the same one
 
 
 class _Block:
@@ -113,12 +111,10 @@ class VectorBlocks:
             cosines = cosines_of(query, block.rows(segment.used, len(query)))
             found.cosines[segment.first_id] = cosines, block.gaps
             first = segment.first_id
-            found.nearest += [first + at for at in foremost(cosines, absences.flags, wanted)]
-            if block.gaps:
-                # Gone before it was copied: a view that still has it has to compare it.
-                found.unread += [
-                    first + at for at in block.gaps if at < segment.used and not absences.flags[at]
-                ]
+            # Gone before it was copied: a view that still has it has to compare it, and zeros stand in its place.
+            gone = [at for at in block.gaps if at < segment.used and not absences.flags[at]]
+            found.unread += [first + at for at in gone]
+            found.nearest += [first + at for at in foremost(cosines, absences.flags, wanted + len(gone))]
         return found
 
     def _block_of(self, read: ReadVectors, segment: Segment, width: int) -> _Block:
@@ -258,7 +254,7 @@ class Int8Copies:
         """The ids of about the `wanted` nearest vectors, or some more."""
         import numpy as np
 
-        from plainmind.index.arithmetic_numpy import products
+        from plainmind.index.arithmetic_numpy import products, reached
 
         numbers = np.frombuffer(query, dtype=np.float16).astype(np.float32)
         asked = np.rint(numbers / (np.abs(numbers).max() / 127)).astype(np.int8)
@@ -274,7 +270,7 @@ class Int8Copies:
             if len(copy.gaps):
                 wanted += int(np.count_nonzero(near == np.inf))
             cosines.append(near)
-        floor = _reached(cosines[0] if len(cosines) == 1 else np.concatenate(cosines), wanted)
+        floor = reached(cosines[0] if len(cosines) == 1 else np.concatenate(cosines), wanted)
         found: list[int] = []
         for (segment, _), near in zip(segments, cosines, strict=True):
             found += (np.flatnonzero(near >= floor) + segment.first_id).tolist()
@@ -314,17 +310,3 @@ def _float16_of_steps() -> Array:
 
     numbers = np.arange(_BYTES, dtype=np.uint8).view(np.int8)
     return (numbers * np.array(STEPS, dtype=np.float32)[:, None]).astype(np.float16).ravel()
-
-
-def _reached(cosines: Array, wanted: int) -> float:
-    """A number that `wanted` cosines reach, and hardly more; anything that is one, when there are not so many."""
-    import numpy as np
-
-    if len(cosines) <= wanted:
-        return _LEAST
-    # The best of each column are different ones, so the worst of the `wanted` best of them is reached by as many.
-    columns = _COLUMNS * wanted
-    height = len(cosines) // columns
-    if height > 1:
-        cosines = cosines[: height * columns].reshape(height, columns).max(axis=0)
-    return max(_LEAST, float(np.partition(cosines, -wanted)[-wanted]))

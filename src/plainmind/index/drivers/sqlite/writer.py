@@ -548,7 +548,7 @@ def write_postings(db: apsw.Connection, segment: int, new: Collected, *, into_em
     by_term = new.by_term()
     if into_empty:
         # In the order of the table, so that each page of it is written once.
-        in_order = sorted((term, *own) for term, own in by_term.items())
+        in_order = ((term, *by_term[term]) for term in sorted(by_term))
         db.executemany(_INSERT_POSTINGS, ((segment, *row) for row in in_order if row[2]))
     else:
         db.executemany(_APPEND_POSTINGS, ((segment, term, *own) for term, own in by_term.items() if own[1]))
