@@ -362,14 +362,18 @@ class _Words:
             offsets[word] = offset
             by_pair.setdefault(word[offset : offset + 2], []).append(word)
         self.found: dict[str, tuple[tuple[str, int], ...]] = {}
-        sources = []
+        without: list[str] = []
         # The frequent ones first: they are compared one after the other.
         for pair, some in sorted(by_pair.items(), key=lambda item: -_rank(item[0], 0)):
             self.found[chr(ord(pair[0]) << 8 | ord(pair[1]))] = tuple(
                 (more, offsets[one]) for one in some for more in words if more.startswith(one)
             )
-            sources.append(f"{_pair(pair)}(?:{'|'.join(_around(word, offsets[word]) for word in some)})")
-        self._expression = pattern("|".join(sources))
+            if all(len(word) > len(pair) for word in some):
+                without.append(_pair(pair) + "".join(_not_around(word, offsets[word]) for word in some))
+        # What is asked is whether a pair stands there without its words, which is so nearly everywhere: then the
+        # comparison is over with the pair itself, where an expression for the words would go on to all the others.
+        pairs = "".join(map(_pair, by_pair))
+        self._expression = pattern(f"[{pairs}]" + (f"(?<!{'|'.join(without)})" if without else ""))
 
     def hits_in(self, pairs: str, shift: int, part: tuple[int, int], most: int) -> list[Hit]:
         """Find words in a part of a text; when there are more than that, no matter which of them."""
@@ -391,14 +395,15 @@ def _rank(word: str, at: int) -> int:
     return len(_RANKS) if word[at] == word[at + 1] else _RANKS.get(word[at : at + 2], 0)
 
 
-def _around(word: str, offset: int) -> str:
-    """What stands behind the rare pair of a word and before it."""
+def _not_around(word: str, offset: int) -> str:
+    """Say that around its rare pair a word is not there: what stands behind the pair, or before it, is another."""
     before, behind = word[:offset], word[offset + 2 :]
     is_odd_before, is_odd_behind = len(before) % 2, len(behind) % 2
     ahead = _pairs(behind[: len(behind) - is_odd_behind]) + (
         _first_of_pair(behind[-1]) if is_odd_behind else ""
     )
     back = (_second_of_pair(before[0]) if is_odd_before else "") + _pairs(before[is_odd_before:])
-    return (f"(?={ahead})" if ahead else "") + (
-        f"(?<={back}{_pair(word[offset : offset + 2])})" if back else ""
-    )
+    if not back:
+        return f"(?!{ahead})"
+    back = f"{back}{_pair(word[offset : offset + 2])}"
+    return f"(?!(?={ahead})(?<={back}))" if ahead else f"(?<!{back})"
