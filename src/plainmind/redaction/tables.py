@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
     from plainmind.redaction.page import Page
 
-_LONGEST_HEADING = 1_000
+_LONGEST_HEADING = _LONGEST_ROW = 1_000
 _MOST_CELLS = 40
 _LONGEST_NAME = 40
 _CELL_OF_SPACES = pattern(r"(?:[^ \t\r\n]|[ ](?![ \t]))++")
 _CELLS = {pattern(f"[^{sign}\\r\\n]*+"): sign for sign in "|\t;,"}
+_BETWEEN_CELLS = {**_CELLS, _CELL_OF_SPACES: "\t"}
+_SIGNS_BETWEEN = {cell_of: (sign, "\r") for cell_of, sign in _CELLS.items()} | {_CELL_OF_SPACES: ("\t", "  ", "\r")}
+# Bytes that are neither the end of a row nor of a cell.
+_WITHIN_CELLS = {sign: bytes(set(range(256)) - {*f"\n{sign}".encode()}) for sign in "|\t;,"}
 _RULE = pattern(r"[\s|:+=-]{3,}+")
 _AROUND = " \t\"'`*_"
 
@@ -51,7 +55,10 @@ def cells_under(page: Page, at: int, is_secret: Callable[[str], bool], kind: str
     end = text.find("\n", at)
     if end < 0 or end - start > _LONGEST_HEADING:
         return
-    for cell_of in (*_CELLS, _CELL_OF_SPACES):
+    line = text[start:end].rstrip("\r")
+    for cell_of, signs in _SIGNS_BETWEEN.items():
+        if not any(sign in line for sign in signs):
+            continue
         heading = [cell for cell in cell_of.finditer(text, start, end) if cell[0]]
         if 1 < len(heading) <= _MOST_CELLS:
             number = next(
@@ -113,10 +120,11 @@ def _secrets_of(
     heading, start = below
     cell_of, sign = column.cell_of, _CELLS.get(column.cell_of, "")
     while True:
+        start = _behind_harmless_rows(column, page, start, is_secret)
         end = text.find("\n", start)
         is_last = end < 0
         end = len(text) if is_last else end
-        if end - start > _LONGEST_HEADING or start >= len(text):
+        if end - start > _LONGEST_ROW or start >= len(text):
             page.note_open(heading, goes_on=start >= len(text))
             return start
         if not _RULE.fullmatch(text, start, end):
@@ -132,6 +140,78 @@ def _secrets_of(
                 first = text.index(given, cells[column.number].start())
                 yield first, first + len(given), kind
         start = end + 1
+
+
+def _behind_harmless_rows(
+    column: _Column, page: Page, start: int, is_secret: Callable[[str], bool]
+) -> int:
+    """Say where the rows end, from this place on, that belong to a table and have no secret in a column.
+
+    Dozens of them are taken apart at once, which takes as long as two or three of them one by one.
+    """
+    text = page.text
+    sign = _BETWEEN_CELLS[column.cell_of]
+    a_row = sign.encode() * (column.count - 1) + b"\n"
+    harmless = page.allowance.harmless.setdefault(is_secret, set())
+    while True:
+        # No row is too long where all of them together are not.
+        end = text.find("\n\n", start, start + _LONGEST_ROW) + 1 or (
+            text.rfind("\n", start, start + _LONGEST_ROW) + 1
+        )
+        rows = text[start:end]
+        plain = _with_one_sign_between(rows, sign, is_of_spaces=column.cell_of is _CELL_OF_SPACES)
+        shape = plain.encode("latin-1", "replace").translate(None, _WITHIN_CELLS[sign])
+        count = _how_often(a_row, shape)
+        if not count:
+            return start
+        cells = plain.replace("\n", sign).split(sign, count * column.count)[column.number :: column.count]
+        del cells[count:]
+        unknown = set(cells).difference(harmless)
+        is_next_heading = column.heading in rows.lower()
+        if unknown or is_next_heading:
+            dubious = set()
+            for cell in unknown:
+                if is_secret(cell.strip(_AROUND)):
+                    dubious.add(cell)
+            if len(harmless) < _MOST_HARMLESS:
+                harmless |= unknown - dubious
+            if is_next_heading:
+                dubious.update(cell for cell in set(cells) if cell.strip(_AROUND).lower() == column.heading)
+            if dubious:
+                count = min(map(cells.index, dubious))
+        if count * len(a_row) == len(shape):
+            start = end
+            continue
+        return start + len(rows) - len(rows.split("\n", count)[count])
+
+
+_MOST_HARMLESS = 4_096
+
+
+def _with_one_sign_between(rows: str, sign: str, *, is_of_spaces: bool) -> str:
+    """Write rows with one sign between two cells and none around a row; nothing if that cannot be told."""
+    if is_of_spaces:
+        if " \n" in rows or " \r" in rows:
+            return ""  # what ends a line may be a cell
+        rows = rows.replace("  ", sign)
+    rows = f"\n{rows}".replace("\r", sign) if "\r" in rows else f"\n{rows}"
+    while sign * 2 in rows:
+        rows = rows.replace(sign * 2, sign)
+    if is_of_spaces and f"{sign} {sign}" in rows:
+        return ""
+    return rows.replace(f"{sign}\n", "\n").replace(f"\n{sign}", "\n")[1:]
+
+
+def _how_often(part: bytes, whole: bytes) -> int:
+    """Count how often a part stands at the beginning, one time behind the other."""
+    count = len(whole) // len(part)
+    if whole.startswith(part * count):
+        return count
+    low = 0
+    while count - low > 1:  # the first `low` are there, and not all of `count`
+        middle = (low + count) // 2
+        low, count = (middle, count) if whole.startswith(part * (middle - low), low * len(part)) else (low, middle)
+    return low
 
 
 def _cells_between(sign: str, row: str) -> list[str]:
