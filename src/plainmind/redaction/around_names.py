@@ -113,7 +113,7 @@ _FAR = pattern(
 _TAKES_A_SPACE = pattern(
     r"(?:^|[\s\"'])--?[a-z0-9_-]{0,32}$|login \S{1,64} $|^(?:env|setx|set -[a-z]{1,3}) [a-z0-9_]{0,32}$"
 )
-_BEFORE_SPACE = ("-", "login ", "env ", "setx ")
+_BEFORE_SPACE = ("login ", "env ", "setx ")
 _DIRECTIVES = ("pass ", "masterauth ", "rootpw ", "identified by ")
 _ADJACENT = pattern(
     rf"{_CLOSE}[ \t,(]{{1,3}}(?:(?:still|now|again|new|old|currently|noch|jetzt|neu|alt|encore|toujours|todavia|ahora|aun)[: ])?{_VALUE}"  # noqa: E501
@@ -285,7 +285,7 @@ def _of_name_before(name: Name, around: str, low: str, called: tuple[int, int]) 
     over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
     leads = list(_LEADS.finditer(low, end, over.start() if over else end + _WITHIN))
     first = _in_parts(name, around, low, end, leads) if has_parts else None
-    first = first or _directly_behind(name, around, low, called)
+    first = first or _directly_behind(name, around, low, called, is_tried=not has_parts)
     led_to = _led_to(name, around, low, leads, end)
     first = first or led_to or _farther_away(name, around, low, called)
     if first is None:
@@ -383,12 +383,15 @@ def _in_parts(
     return None
 
 
-def _directly_behind(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[int, int] | None:
-    """A value that a sign, a field or a flag gives to the name."""
+def _directly_behind(
+    name: Name, around: str, low: str, called: tuple[int, int], *, is_tried: bool
+) -> tuple[int, int] | None:
+    """A value that a field or a flag gives to the name, or a sign if that was not tried."""
     start, end = called
-    ways = [_ASSIGNED, _IN_FIELD]
+    ways = [_IN_FIELD] if is_tried else [_ASSIGNED, _IN_FIELD]
+    before = low[:start]
     if low.startswith(_DIRECTIVES, start) or (
-        any(sign in low[:start] for sign in _BEFORE_SPACE) and _TAKES_A_SPACE.search(low[:start])
+        ("-" in before or any(map(before.__contains__, _BEFORE_SPACE))) and _TAKES_A_SPACE.search(before)
     ):
         ways.append(_FLAGGED)
     if not low[start].isascii():
