@@ -264,6 +264,8 @@ _LINE_ENDS = pattern(r"[\r\n]++")
 
 def _line_ends_of(secret: str) -> str:
     r"""The line ends of a secret, as many as there were: a `\r` and a later `\n` must not become one."""
+    if "\r" not in secret:
+        return "\n" * secret.count("\n")
     ends = "".join(_LINE_ENDS.findall(secret))
     lines = len(split_lines(f"{secret}."))
     return ends if len(split_lines(f"{ends}.")) == lines else "\n" * (lines - 1)

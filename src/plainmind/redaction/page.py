@@ -86,7 +86,11 @@ class Page:
 
     def has(self, word: str) -> bool:
         """Whether one of the words with which rules begin is in the text in any case."""
-        return (self.absent is None or word not in self.absent) and word in self.narrow
+        return not self.lacks(word) and word in self.narrow
+
+    def lacks(self, word: str) -> bool:
+        """Whether it is known that one of these words is nowhere in the text."""
+        return self.absent is not None and word in self.absent
 
     def note_open(self, at: int, *, goes_on: bool) -> None:
         """Keep where a table or a list begins that is not over where the text is."""

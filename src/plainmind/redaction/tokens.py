@@ -333,7 +333,7 @@ def shapes_in(page: Page) -> Iterator[Found]:
     words = page.long_words
     shapes = (*_SHAPES, *_STRETCHED_SHAPES) if page.stretches else _SHAPES
     for shape in shapes if words else ():
-        if shape.keyword in words:
+        if not page.lacks(shape.keyword.lower()) and shape.keyword in words:
             for found in shape.expression.finditer(text):
                 yield found.start(1) - shape.before, found.end(1), shape.kind
     if page.has_digits:
