@@ -8,7 +8,7 @@ from functools import cache
 from itertools import accumulate
 
 from plainmind.base.lazy import pattern
-from plainmind.redaction.findings import without_marks
+from plainmind.redaction.findings import Found, without_marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Page:
         "_values",
         "absent",
         "allowance",
+        "before_crowd",
         "crowded_from",
         "excess",
         "is_far",
@@ -65,6 +66,7 @@ class Page:
         self.crowded_from = (
             0  # where there turned out to be too many secrets in the original; 0 if that is not known
         )
+        self.before_crowd: list[Found] | None = None  # all that is secret before it, if that is known
         self.excess = self.allowance.excess  # at its end
         self.open_from = len(original)  # where something begins that may go on behind the text
         self.rows_read: dict[object, int] = {}  # up to where, by what was looked for in them

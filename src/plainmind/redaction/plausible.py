@@ -264,7 +264,9 @@ def is_odd(value: str) -> bool:  # noqa: PLR0911
 @_once
 def is_key(value: str, **_: bool) -> bool:
     """Whether a machine made this, and it is no path or address."""
-    if len(value) >= _LEAST_LETTERS and (is_scrambled(value) or is_grouped(value)):
+    if len(value) >= _LEAST_LETTERS and (
+        is_scrambled(value) if value.isalpha() else _GROUPS.fullmatch(value) and is_grouped(value)
+    ):
         return True
     if not is_random(value) or is_stand_in(value) or _is_code(value):
         return False

@@ -10,7 +10,6 @@ from plainmind.redaction.findings import Found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
 
     from plainmind.redaction.page import Page
 
@@ -149,9 +148,7 @@ def _secrets_of(
         start = end + 1
 
 
-def _behind_harmless_rows(
-    column: _Column, page: Page, start: int, is_secret: Callable[[str], bool]
-) -> int:
+def _behind_harmless_rows(column: _Column, page: Page, start: int, is_secret: Callable[[str], bool]) -> int:
     """Say where the rows end, from this place on, that belong to a table and have no secret in a column.
 
     Dozens of them are taken apart at once, which takes as long as a few one by one.
@@ -170,7 +167,9 @@ def _behind_harmless_rows(
         count = _how_often(row, shape)
         if not count:
             return start
-        cells = plain.replace("\n", sign).split(sign, count * column.count)[number : count * column.count : column.count]
+        cells = plain.replace("\n", sign).split(sign, count * column.count)[
+            number : count * column.count : column.count
+        ]
         unknown = set(cells).difference(harmless)
         dubious = {cell for cell in unknown if is_secret(cell.strip(_AROUND))}
         if len(harmless) < _MOST_HARMLESS:
