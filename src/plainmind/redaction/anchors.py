@@ -80,8 +80,9 @@ class Part:
         for shift, text in pairs if repeated is None else ():
             hits += _words().hits_in(text, shift, span, most - len(hits))
         self._hits = hits = hits if repeated is None else repeated
-        self._places = _far_places(self._page, *span, most - len(hits))
-        count = len(hits) + len(self._places)
+        far = _far_signs(self._page, *span, most - len(hits))
+        self._places = _far_places(self._page, far)
+        count = len(hits) + max(len(far), len(self._places))
         self.is_crowded = count > most
         kinds = {*map(_second, hits), *(anchor.word for _, anchor in self._places)}
         self.excess = _EXCESS_OF_MANY if count > _MANY_IN_PART else len(kinds) - _USUAL_KINDS
@@ -127,21 +128,26 @@ def parts_of(page: Page) -> Sequence[Part]:
     end = len(page.text)
     near = (anchor for anchor in _plain_anchors() if anchor.word in page.narrow)
     some = [place for anchor in near for place in _places_of(anchor, page.low)]
-    return [Part(page, (0, end), [*some, *_far_places(page, 0, end, end)])]
+    return [Part(page, (0, end), [*some, *_far_places(page, _far_signs(page, 0, end, end))])]
 
 
-def _far_places(page: Page, start: int, end: int, most: int) -> list[Place]:
-    """Find the anchors that are not ASCII; when there are more than that, no matter which."""
+def _far_signs(page: Page, start: int, end: int, most: int) -> Sequence[tuple[int, str]]:
+    """Find signs that anchors which are not ASCII are found by; when there are more than that, one more of them."""
     far = _far_anchors()
     if far.signs.isdisjoint(page.odd_signs):
-        return []
-    low = page.low
+        return ()
+    found = islice(far.expression.finditer(page.low, start, end + _LONGEST_WORD), max(0, most) + 1)
+    return [(one.start(), one[0]) for one in found if one.start() < end]
+
+
+def _far_places(page: Page, signs: Sequence[tuple[int, str]]) -> list[Place]:
+    """Find the anchors around these signs."""
+    low, by_sign = page.low, _far_anchors().by_sign if signs else {}
     return [
-        (at, anchor)
-        for found in islice(far.expression.finditer(low, start, end + _LONGEST_WORD), max(0, most) + 1)
-        if found.start() < end
-        for offset, anchor in far.by_sign[found[0]]
-        if low.startswith(anchor.word, at := found.start() - offset)
+        (at - offset, anchor)
+        for at, sign in signs
+        for offset, anchor in by_sign[sign]
+        if low.startswith(anchor.word, at - offset)
     ]
 
 

@@ -10,22 +10,24 @@ from plainmind.redaction.findings import Found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-
     from plainmind.redaction.page import Page
 
 _LONGEST_HEADING = _LONGEST_ROW = 1_000
 _MOST_CELLS = 40
 _LONGEST_NAME = 40
 _SPACES = "  "
+_CELL_OF_SPACES = r"(?:[^ \t\r\n]|[ ](?![ \t]))++"
 # How a cell is told, by what stands between two of them.
 _CELLS = {
     **{sign: pattern(f"[^{sign}\\r\\n]++") for sign in "|\t;,"},
-    _SPACES: pattern(r"(?:[^ \t\r\n]|[ ](?![ \t]))++"),
+    _SPACES: pattern(_CELL_OF_SPACES),
 }
+_CELL_OR_END = pattern(rf"{_CELL_OF_SPACES}|\n")
 # Bytes that are neither the end of a row nor of a cell.
 _WITHIN_CELLS = {sign: bytes(set(range(256)) - {ord("\n"), ord(sign)}) for sign in "|\t;,"}
 _RULE = pattern(r"[\s|:+=-]{3,}+")
 _AROUND = " \t\"'`*_"
+_AROUND_CELL = _AROUND + "\r"
 
 
 def is_heading(low: str, start: int, end: int) -> bool:
@@ -125,37 +127,37 @@ def _secrets_of(
     text = page.text
     heading, start = below
     cell_of = _CELLS[column.sign]
-    while True:
-        start = _behind_harmless_rows(column, page, start, is_secret)
+    for start in _rows_to_read(column, page, start, is_secret):  # noqa: B020 (it goes on from there)
         end = text.find("\n", start)
         is_last = end < 0
         end = len(text) if is_last else end
         if end - start > _LONGEST_ROW or start >= len(text):
             page.note_open(heading, goes_on=start >= len(text))
-            return start
-        if not _RULE.fullmatch(text, start, end):
-            row = cell_of.findall(text, start, end)
-            if len(row) != column.count:
-                page.note_open(heading, goes_on=is_last)  # it may be cut off
-                return start
-            given = row[column.number].strip(_AROUND + "\r")
-            if given.lower() == column.heading:
-                return start  # another table begins
-            if is_secret(given):
-                cells = list(cell_of.finditer(text, start, end))
-                first = text.index(given, cells[column.number].start())
-                yield first, first + len(given), kind
-        start = end + 1
+            break
+        if _RULE.fullmatch(text, start, end):
+            continue
+        row = cell_of.findall(text, start, end)
+        if len(row) != column.count:
+            page.note_open(heading, goes_on=is_last)  # it may be cut off
+            break
+        given = row[column.number].strip(_AROUND_CELL)
+        if given.lower() == column.heading:
+            break  # another table begins
+        if is_secret(given):
+            cells = list(cell_of.finditer(text, start, end))
+            first = text.index(given, cells[column.number].start())
+            yield first, first + len(given), kind
+    return start
 
 
-def _behind_harmless_rows(column: _Column, page: Page, start: int, is_secret: Callable[[str], bool]) -> int:
-    """Say where the rows end, from this place on, that belong to a table and have no secret in a column.
+def _rows_to_read(column: _Column, page: Page, start: int, is_secret: Callable[[str], bool]) -> Iterator[int]:
+    """Say where rows begin that may have a secret in a column, or end the table, from one place on.
 
-    Dozens of them are taken apart at once, which takes as long as a few one by one.
+    Of the others dozens are taken apart at once, which takes as long as a few one by one.
     """
     text, number = page.text, column.number
     sign = "\t" if column.sign is _SPACES else column.sign
-    row = sign.encode() * (column.count - 1) + b"\n"
+    shape = sign.encode() * (column.count - 1) + b"\n"
     harmless = page.allowance.harmless.setdefault(is_secret, set())
     while not text.startswith("\n", start):
         # No row is too long where all of them together are not.
@@ -163,39 +165,36 @@ def _behind_harmless_rows(column: _Column, page: Page, start: int, is_secret: Ca
         end = text.find("\n\n", start, last) + 1 or text.rfind("\n", start, last) + 1
         rows = text[start:end]
         plain = _with_one_sign_between(column.sign, rows)
-        shape = plain.encode("latin-1", "replace").translate(None, _WITHIN_CELLS[sign])
-        count = _how_often(row, shape)
-        if not count:
-            return start
-        cells = plain.replace("\n", sign).split(sign, count * column.count)[
-            number : count * column.count : column.count
-        ]
+        shapes = plain.encode("latin-1", "replace").translate(None, _WITHIN_CELLS[sign])
+        count = _how_often(shape, shapes)
+        cells = plain.replace("\n", sign).split(sign, count * column.count)[:-1][number :: column.count]
         unknown = set(cells).difference(harmless)
-        dubious = {cell for cell in unknown if is_secret(cell.strip(_AROUND))}
+        dubious = {cell for cell in unknown if is_secret(cell.strip(_AROUND_CELL))}
         if len(harmless) < _MOST_HARMLESS:
             harmless |= unknown - dubious
-        if column.heading in rows.lower():  # then another table begins, if it is a cell of this column
-            dubious.update(cell for cell in cells if cell.strip(_AROUND).lower() == column.heading)
-        if dubious:
-            count = min(map(cells.index, dubious))
-        if count * len(row) < len(shape):
-            return end - len(rows.split("\n", count)[count])
-        start = end
-    return start
+        if column.heading in rows.lower():  # if it is a cell of this column, another table begins
+            dubious.update(cell for cell in cells if cell.strip(_AROUND_CELL).lower() == column.heading)
+        if dubious or len(shapes) != count * len(shape) or not count:
+            for cell, row in zip(cells, rows.split("\n"), strict=False):
+                if cell in dubious:
+                    yield start
+                start += len(row) + 1
+        if len(shapes) == count * len(shape) and count:
+            start = end
+        else:
+            yield start
+            start = text.find("\n", start) + 1 or len(text)
+    yield start
 
 
 _MOST_HARMLESS = 4_096
 
 
 def _with_one_sign_between(sign: str, rows: str) -> str:
-    """Write rows with one sign between two cells and none around a row; nothing if it is not so easy to tell."""
+    """Write rows with one sign between two cells, and none before a row or behind it."""
     if sign is _SPACES:
-        if " \n" in rows or " \r" in rows:
-            return ""  # what ends a line may be a cell of its own
         sign = "\t"
-        rows = rows.replace(_SPACES, sign)
-        if f"{sign} {sign}" in rows:
-            return ""
+        rows = sign.join(_CELL_OR_END.findall(rows))
     rows = f"\n{rows}".replace("\r", sign)
     while sign * 2 in rows:
         rows = rows.replace(sign * 2, sign)
