@@ -153,12 +153,15 @@ def _secrets_of(
 def _rows_to_read(column: _Column, page: Page, start: int, is_secret: Callable[[str], bool]) -> Iterator[int]:
     """Say where rows begin that may have a secret in a column, or end the table, from one place on.
 
-    Of the others dozens are taken apart at once, which takes as long as a few one by one.
+    Of the others dozens are taken apart at once, which takes as long as a few one by one; the first is always read,
+    for most headings have no table below them.
     """
     text, number = page.text, column.number
     sign = "\t" if column.sign is _SPACES else column.sign
     shape = sign.encode() * (column.count - 1) + b"\n"
     harmless = page.allowance.harmless.setdefault(is_secret, set())
+    yield start
+    start = _behind_line(text, start)
     while not text.startswith("\n", start):
         # No row is too long where all of them together are not.
         last = start + _LONGEST_ROW
@@ -183,8 +186,12 @@ def _rows_to_read(column: _Column, page: Page, start: int, is_secret: Callable[[
             start = end
         else:
             yield start
-            start = text.find("\n", start) + 1 or len(text)
+            start = _behind_line(text, start)
     yield start
+
+
+def _behind_line(text: str, start: int) -> int:
+    return text.find("\n", start) + 1 or len(text)
 
 
 _MOST_HARMLESS = 4_096
