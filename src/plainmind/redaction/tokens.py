@@ -183,8 +183,10 @@ def tokens_in(page: Page) -> Iterator[Found]:
     rules = _rules_by_beginning()
     for start_of_stretch in page.stretches:
         start = start_of_stretch
-        if text[start] in _JOINTS or text[start - 1] in _BEFORE_ESCAPE_END:
+        if text[start - 1] in _BEFORE_ESCAPE_END or (text[start] in _JOINTS and text[start + 1] in _JOINTS):
             start = _LEAD.match(text, start).end()  # type: ignore[union-attr]  # it matches anything
+        elif text[start] in _JOINTS:
+            start += 1
         for rule in rules.get(text[start : start + 2], ()):
             if text.startswith(rule.beginning, start):
                 found = rule.rest.match(text, start + len(rule.beginning))
