@@ -26,6 +26,7 @@ _CELL_OR_END = pattern(rf"{_CELL_OF_SPACES}|\n")
 # Bytes that are neither the end of a row nor of a cell.
 _WITHIN_CELLS = {sign: bytes(set(range(256)) - {ord("\n"), ord(sign)}) for sign in "|\t;,"}
 _RULE = pattern(r"[\s|:+=-]{3,}+")
+_RULES = pattern(rf"(?:(?:[^\S\n]|[|:+=-]){{3,{_LONGEST_ROW}}}+\n)++")
 _AROUND = " \t\"'`*_"
 _AROUND_CELL = _AROUND + "\r"
 
@@ -153,16 +154,22 @@ def _secrets_of(
 def _rows_to_read(column: _Column, page: Page, start: int, is_secret: Callable[[str], bool]) -> Iterator[int]:
     """Say where rows begin that may have a secret in a column, or end the table, from one place on.
 
-    Of the others dozens are taken apart at once, which takes as long as a few one by one; the first is always read,
-    for most headings have no table below them.
+    Of the others dozens are taken apart at once, which takes as long as a few one by one. Where that is in vain, more
+    rows are read before it is tried again: most headings have no table below them, and some tables a rule everywhere.
     """
     text, number = page.text, column.number
     sign = "\t" if column.sign is _SPACES else column.sign
     shape = sign.encode() * (column.count - 1) + b"\n"
     harmless = page.allowance.harmless.setdefault(is_secret, set())
-    yield start
-    start = _behind_line(text, start)
-    while not text.startswith("\n", start):
+    closely = 1
+    while True:
+        for _ in range(closely):
+            rules = _RULES.match(text, start)
+            start = rules.end() if rules else start
+            yield start
+            start = text.find("\n", start) + 1 or len(text)
+        if text.startswith("\n", start):
+            yield start  # an empty line ends every table
         # No row is too long where all of them together are not.
         last = start + _LONGEST_ROW
         end = text.find("\n\n", start, last) + 1 or text.rfind("\n", start, last) + 1
@@ -177,23 +184,17 @@ def _rows_to_read(column: _Column, page: Page, start: int, is_secret: Callable[[
             harmless |= unknown - dubious
         if column.heading in rows.lower():  # if it is a cell of this column, another table begins
             dubious.update(cell for cell in cells if cell.strip(_AROUND_CELL).lower() == column.heading)
-        if dubious or len(shapes) != count * len(shape) or not count:
+        if dubious or len(shapes) != count * len(shape):
             for cell, row in zip(cells, rows.split("\n"), strict=False):
                 if cell in dubious:
                     yield start
                 start += len(row) + 1
-        if len(shapes) == count * len(shape) and count:
-            start = end
-        else:
-            yield start
-            start = _behind_line(text, start)
-    yield start
+        is_all = bool(count) and len(shapes) == count * len(shape)
+        start = end if is_all else start
+        closely = 0 if is_all else max(1, min(2 * closely, _MOST_CLOSELY))
 
 
-def _behind_line(text: str, start: int) -> int:
-    return text.find("\n", start) + 1 or len(text)
-
-
+_MOST_CLOSELY = 64
 _MOST_HARMLESS = 4_096
 
 
