@@ -177,3 +177,11 @@ def test_rows_without_a_secret_are_read_dozens_at_a_time(form):
 
     assert "lemur" not in REDACTOR.without_secrets(text)
     assert work_of(text) < 20_000
+
+
+def test_a_crowd_that_begins_within_a_secret_has_its_own_mark():
+    lines = "> MIIxvFNQZ1nZ4Y9tuEWJbuMDtimQp4uPXD69XipV3qMAewhFDsgguyFr9DNBX7\n" * 30
+    text = f"> -----BEGIN PRIVATE KEY-----\n{lines}> -----END PRIVATE KEY-----\n" * 400
+
+    assert has_crowd(text)
+    assert "MII" not in REDACTOR.without_secrets(text)

@@ -165,9 +165,13 @@ class Redactor:
         at, hidden, size = 0, _LEAST_HIDDEN, _PIECE
         while at < length:
             at, some, is_crowd = self._find_in_piece(reading, at, size)
-            found += some
             size = _PIECE
-            if is_crowd:
+            if not is_crowd:
+                found += some
+            else:
+                found += [
+                    (start, min(end, at), kind) for start, end, kind in some
+                ]  # the rest is in the crowd
                 stop = _end_of_crowd(text, at + hidden)
                 found.append((at, stop, CROWD))
                 reading.passed(stop - at)
