@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from plainmind.redaction.anchors import Part
     from plainmind.redaction.around_names import Verdict
+    from plainmind.redaction.tables import Rows
 
 # What is left out of the text that the rules read. All such signs become this one first, which keeps every place.
 _NOTHING = "\u200b"
@@ -53,6 +54,7 @@ class Page:
         "open_from",
         "original",
         "parts",
+        "rows_apart",
         "rows_read",
         "text",
     )
@@ -69,7 +71,8 @@ class Page:
         self.before_crowd: list[Found] | None = None  # all that is secret before it, if that is known
         self.excess = self.allowance.excess  # at its end
         self.open_from = len(original)  # where something begins that may go on behind the text
-        self.rows_read: dict[object, int] = {}  # up to where, by what was looked for in them
+        self.rows_read: dict[tuple[object, ...], int] = {}  # up to where, by what was looked for in them
+        self.rows_apart: dict[tuple[int, str, int], Rows] = {}  # by where they begin and what their cells are
         self.odd_signs: frozenset[str] = frozenset() if original.isascii() else _odd_signs_of(original)
         self._marked = _as_plain_signs(original, self.odd_signs)
         plain = self._marked.replace(_NOTHING, "") if _NOTHING in self._marked else self._marked

@@ -157,10 +157,11 @@ def _rows_to_read(column: _Column, page: Page, start: int, is_secret: Callable[[
     Of the others dozens are taken apart at once, which takes as long as a few one by one. Where that is in vain, more
     rows are read before it is tried again: most headings have no table below them, and some tables a rule everywhere.
     """
-    text, number = page.text, column.number
-    sign = "\t" if column.sign is _SPACES else column.sign
-    shape = sign.encode() * (column.count - 1) + b"\n"
+    text = page.text
     harmless = page.allowance.harmless.setdefault(is_secret, set())
+    alike = (column.sign, column.count)
+    # Of a table with more headings the rows are kept when they are read for the second time.
+    is_again = any(until > start for known, until in page.rows_read.items() if known[:2] == alike)
     closely = 1
     while True:
         for _ in range(closely):
@@ -170,32 +171,57 @@ def _rows_to_read(column: _Column, page: Page, start: int, is_secret: Callable[[
             start = text.find("\n", start) + 1 or len(text)
         if text.startswith("\n", start):
             yield start  # an empty line ends every table
-        # No row is too long where all of them together are not.
-        last = start + _LONGEST_ROW
-        end = text.find("\n\n", start, last) + 1 or text.rfind("\n", start, last) + 1
-        rows = text[start:end]
-        plain = _with_one_sign_between(column.sign, rows)
-        shapes = plain.encode("latin-1", "replace").translate(None, _WITHIN_CELLS[sign])
-        count = _how_often(shape, shapes)
-        cells = plain.replace("\n", sign).split(sign, count * column.count)[:-1][number :: column.count]
+        some = _rows_from(page, start, *alike, is_kept=is_again)
+        cells = some.cells[column.number :: column.count]
         unknown = set(cells).difference(harmless)
         dubious = {cell for cell in unknown if is_secret(cell.strip(_AROUND_CELL))}
         if len(harmless) < _MOST_HARMLESS:
             harmless |= unknown - dubious
-        if column.heading in rows.lower():  # if it is a cell of this column, another table begins
+        if column.heading in some.low:  # if it is a cell of this column, another table begins
             dubious.update(cell for cell in cells if cell.strip(_AROUND_CELL).lower() == column.heading)
-        if dubious or len(shapes) != count * len(shape):
-            for cell, row in zip(cells, rows.split("\n"), strict=False):
+        if dubious or not some.is_all:
+            for cell, row in zip(cells, text[start : some.end].split("\n"), strict=False):
                 if cell in dubious:
                     yield start
                 start += len(row) + 1
-        is_all = bool(count) and len(shapes) == count * len(shape)
-        start = end if is_all else start
-        closely = 0 if is_all else max(1, min(2 * closely, _MOST_CLOSELY))
+        start = some.end if some.is_all else start
+        closely = 0 if some.is_all else max(1, min(2 * closely, _MOST_CLOSELY))
 
 
 _MOST_CLOSELY = 64
 _MOST_HARMLESS = 4_096
+
+
+@value
+class Rows:
+    """Rows that have as many cells as the heading, taken apart, and whether they are all up to where they end."""
+
+    end: int
+    cells: list[str]
+    low: str
+    is_all: bool
+
+
+def _rows_from(page: Page, start: int, sign: str, count: int, *, is_kept: bool) -> Rows:
+    """Take apart the rows of a table from one place on."""
+    known = (start, sign, count)
+    some = page.rows_apart.get(known)
+    if some is None:
+        text = page.text
+        # No row is too long where all of them together are not.
+        last = start + _LONGEST_ROW
+        end = text.find("\n\n", start, last) + 1 or text.rfind("\n", start, last) + 1
+        rows = text[start:end]
+        plain = _with_one_sign_between(sign, rows)
+        between = "\t" if sign is _SPACES else sign
+        shape = between.encode() * (count - 1) + b"\n"
+        shapes = plain.encode("latin-1", "replace").translate(None, _WITHIN_CELLS[between])
+        number = _how_often(shape, shapes)
+        cells = plain.replace("\n", between).split(between, number * count)[:-1]
+        some = Rows(end, cells, rows.lower(), number > 0 and len(shapes) == number * len(shape))
+        if is_kept:
+            page.rows_apart[known] = some
+    return some
 
 
 def _with_one_sign_between(sign: str, rows: str) -> str:
