@@ -10,7 +10,9 @@ from tests.redaction.test_crowds import PROSE, has_crowd, one_by_one, shown_thou
 from tests.redaction.test_hostile_texts import BEGINNINGS, WORDS, mixed, work_of
 
 from plainmind import redaction
+from plainmind.redaction import engine
 from plainmind.redaction.engine import _PIECE, Redactor
+from plainmind.redaction.page import Page
 
 REDACTOR = Redactor(["Zq8vTr5mLpQx"], key=b"k")
 LONG = PROSE * 7_000  # four pieces and more
@@ -145,3 +147,50 @@ def test_what_is_read_for_the_second_time_is_looked_at_as_closely_as_the_first_t
     text = "".join(table.format(*pair) for pair in zip(*[iter(values(4_000))] * 2, strict=True))
 
     assert shown_though_a_secret(text) == []
+
+
+ROWS = "bob,house\n" * 20
+TABLES = "".join(f"a{at},password\n{ROWS}\n" for at in range(4_000))
+
+
+def test_what_stands_before_a_crowd_is_not_read_again_and_again(monkeypatch):
+    lengths = []
+
+    def page(*given, **more):
+        lengths.append(len(given[0]))
+        return Page(*given, **more)
+
+    monkeypatch.setattr(engine, "Page", page)
+
+    assert has_crowd(TABLES)
+    assert sum(lengths) < len(TABLES) + 2 * _PIECE
+
+
+@pytest.mark.parametrize(
+    "form", ["bob{0},{1}\n", "| bob{0} | {1} |\n", "bob{0}\t{1}\n", "bob{0}  {1}\n", "bob;{1};\r\n"]
+)
+def test_rows_without_a_secret_are_read_dozens_at_a_time(form):
+    words = ["house", "tree", "lake", "boat", "river"]
+    heading = form.format("", "password")
+    rows = "".join(form.format(at, words[at % 5]) for at in range(20_000))
+    text = f"{heading}{form.format(1, 'fox22xyz')}{rows}{form.format(2, 'lemur7391x')}\n{PROSE}"
+
+    assert "lemur" not in REDACTOR.without_secrets(text)
+    assert work_of(text) < 30_000
+
+
+def test_rows_below_many_headings_are_taken_apart_twice_and_no_more():
+    names = "x1y2,password,api token,passphrase,secret key,pass,passwd,pwd"
+    rows = "bob,house,tree,lake,boat,river,hill,road\n" * 500
+    REDACTOR.redact(f"{names}\n{rows}")  # what is made once is not counted
+    once, all_of_them = work_of(f"x1y2 password,a,b,c,d,e,f,g\n{rows}"), work_of(f"{names}\n{rows}")
+
+    assert all_of_them < 2 * once
+
+
+def test_a_crowd_that_begins_within_a_secret_has_its_own_mark():
+    lines = "> MIIxvFNQZ1nZ4Y9tuEWJbuMDtimQp4uPXD69XipV3qMAewhFDsgguyFr9DNBX7\n" * 30
+    text = f"> -----BEGIN PRIVATE KEY-----\n{lines}> -----END PRIVATE KEY-----\n" * 400
+
+    assert has_crowd(text)
+    assert "MII" not in REDACTOR.without_secrets(text)

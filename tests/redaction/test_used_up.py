@@ -53,6 +53,14 @@ def test_a_secret_among_names_without_end_is_hidden(calm, secret):
     assert "lemur" not in REDACTOR.without_secrets(f"{calm}{crowd}\n\n{secret}\n{crowd}\n{calm}")
 
 
+@pytest.mark.parametrize("names", [200, 245, 250, 255])
+def test_a_name_behind_the_beginnings_of_names_is_found_however_many_stand_before(names):
+    calm = PROSE * 100
+    part = ("key a b c d e \n" * names)[:3_900] + "ật khẩu " * 20 + "密码：lemur7391x\n"
+
+    assert "lemur" not in REDACTOR.without_secrets(f"{calm[:8_192]}{part}{calm}")
+
+
 def test_a_list_is_read_to_its_end():
     entries = "".join(f"root{at}: house\n" for at in range(1_500))
 

@@ -80,8 +80,9 @@ class Part:
         for shift, text in pairs if repeated is None else ():
             hits += _words().hits_in(text, shift, span, most - len(hits))
         self._hits = hits = hits if repeated is None else repeated
-        self._places = _far_places(self._page, *span, most - len(hits))
-        count = len(hits) + len(self._places)
+        far = _far_signs(self._page, *span, most - len(hits))
+        self._places = _far_places(self._page, far)
+        count = len(hits) + max(len(far), len(self._places))
         self.is_crowded = count > most
         kinds = {*map(_second, hits), *(anchor.word for _, anchor in self._places)}
         self.excess = _EXCESS_OF_MANY if count > _MANY_IN_PART else len(kinds) - _USUAL_KINDS
@@ -127,21 +128,26 @@ def parts_of(page: Page) -> Sequence[Part]:
     end = len(page.text)
     near = (anchor for anchor in _plain_anchors() if anchor.word in page.narrow)
     some = [place for anchor in near for place in _places_of(anchor, page.low)]
-    return [Part(page, (0, end), [*some, *_far_places(page, 0, end, end)])]
+    return [Part(page, (0, end), [*some, *_far_places(page, _far_signs(page, 0, end, end))])]
 
 
-def _far_places(page: Page, start: int, end: int, most: int) -> list[Place]:
-    """Find the anchors that are not ASCII; when there are more than that, no matter which."""
+def _far_signs(page: Page, start: int, end: int, most: int) -> Sequence[tuple[int, str]]:
+    """Find signs that anchors which are not ASCII are found by; when there are more than that, one more of them."""
     far = _far_anchors()
     if far.signs.isdisjoint(page.odd_signs):
-        return []
-    low = page.low
+        return ()
+    found = islice(far.expression.finditer(page.low, start, end + _LONGEST_WORD), max(0, most) + 1)
+    return [(one.start(), one[0]) for one in found if one.start() < end]
+
+
+def _far_places(page: Page, signs: Sequence[tuple[int, str]]) -> list[Place]:
+    """Find the anchors around these signs."""
+    low, by_sign = page.low, _far_anchors().by_sign if signs else {}
     return [
-        (at, anchor)
-        for found in islice(far.expression.finditer(low, start, end + _LONGEST_WORD), max(0, most) + 1)
-        if found.start() < end
-        for offset, anchor in far.by_sign[found[0]]
-        if low.startswith(anchor.word, at := found.start() - offset)
+        (at - offset, anchor)
+        for at, sign in signs
+        for offset, anchor in by_sign[sign]
+        if low.startswith(anchor.word, at - offset)
     ]
 
 
@@ -362,14 +368,18 @@ class _Words:
             offsets[word] = offset
             by_pair.setdefault(word[offset : offset + 2], []).append(word)
         self.found: dict[str, tuple[tuple[str, int], ...]] = {}
-        sources = []
+        without: list[str] = []
         # The frequent ones first: they are compared one after the other.
         for pair, some in sorted(by_pair.items(), key=lambda item: -_rank(item[0], 0)):
             self.found[chr(ord(pair[0]) << 8 | ord(pair[1]))] = tuple(
                 (more, offsets[one]) for one in some for more in words if more.startswith(one)
             )
-            sources.append(f"{_pair(pair)}(?:{'|'.join(_around(word, offsets[word]) for word in some)})")
-        self._expression = pattern("|".join(sources))
+            if all(len(word) > len(pair) for word in some):
+                without.append(_pair(pair) + "".join(_not_around(word, offsets[word]) for word in some))
+        # What is asked is whether a pair stands there without its words, which is so nearly everywhere: then the
+        # comparison is over with the pair itself, where an expression for the words would go on to all the others.
+        pairs = "".join(map(_pair, by_pair))
+        self._expression = pattern(f"[{pairs}]" + (f"(?<!{'|'.join(without)})" if without else ""))
 
     def hits_in(self, pairs: str, shift: int, part: tuple[int, int], most: int) -> list[Hit]:
         """Find words in a part of a text; when there are more than that, no matter which of them."""
@@ -391,14 +401,15 @@ def _rank(word: str, at: int) -> int:
     return len(_RANKS) if word[at] == word[at + 1] else _RANKS.get(word[at : at + 2], 0)
 
 
-def _around(word: str, offset: int) -> str:
-    """What stands behind the rare pair of a word and before it."""
+def _not_around(word: str, offset: int) -> str:
+    """Say that around its rare pair a word is not there: what stands behind the pair, or before it, is another."""
     before, behind = word[:offset], word[offset + 2 :]
     is_odd_before, is_odd_behind = len(before) % 2, len(behind) % 2
     ahead = _pairs(behind[: len(behind) - is_odd_behind]) + (
         _first_of_pair(behind[-1]) if is_odd_behind else ""
     )
     back = (_second_of_pair(before[0]) if is_odd_before else "") + _pairs(before[is_odd_before:])
-    return (f"(?={ahead})" if ahead else "") + (
-        f"(?<={back}{_pair(word[offset : offset + 2])})" if back else ""
-    )
+    if not back:
+        return f"(?!{ahead})"
+    back = f"{back}{_pair(word[offset : offset + 2])}"
+    return f"(?!(?={ahead})(?<={back}))" if ahead else f"(?<!{back})"

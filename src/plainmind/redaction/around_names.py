@@ -113,7 +113,7 @@ _FAR = pattern(
 _TAKES_A_SPACE = pattern(
     r"(?:^|[\s\"'])--?[a-z0-9_-]{0,32}$|login \S{1,64} $|^(?:env|setx|set -[a-z]{1,3}) [a-z0-9_]{0,32}$"
 )
-_BEFORE_SPACE = ("-", "login ", "env ", "setx ")
+_BEFORE_SPACE = ("login ", "env ", "setx ")
 _DIRECTIVES = ("pass ", "masterauth ", "rootpw ", "identified by ")
 _ADJACENT = pattern(
     rf"{_CLOSE}[ \t,(]{{1,3}}(?:(?:still|now|again|new|old|currently|noch|jetzt|neu|alt|encore|toujours|todavia|ahora|aun)[: ])?{_VALUE}"  # noqa: E501
@@ -155,8 +155,9 @@ _ANOTHER = pattern(
 # `password2`, `password_prod`, `secret.key.base`; and `tokenCount`, all in small letters.
 _SUFFIX = pattern(r"(?:[0-9]{1,3}(?![a-z0-9]))?+(?:[_.-][a-z0-9]{1,16}(?![a-z0-9])){0,3}+")
 _GLUED = pattern("[a-z]{2,12}")
-_STATEMENT_ENDS = pattern(r"[.!](?:\s|$)|[。！\n]")
-_SENTENCE_ENDS = pattern(r"[.!?](?:\s|$)|[。！？\n]")
+_STATEMENT_ENDS = pattern(r"[.!。！\n](?:(?<![.!])|(?=\s|$))")
+_SENTENCE_ENDS = pattern(r"[.!?。！？\n](?:(?<![.!?])|(?=\s|$))")
+_A_SPACE = pattern(r"\s")
 # `kettle613=Lantern` is a password; of other equals signs what stands before them is a name.
 _TOKEN = pattern(
     r"[!#$%*+\-./0-9:?@A-Z^_a-z~](?=[^\s]{5})(?<![?&].)(?:(?<![\w].)(?:(?<=[A-Za-z])[A-Za-z]{2,15}[0-9]{2,4}=[A-Za-z]{3,16}"
@@ -170,14 +171,15 @@ _LEAST_NEAR_KEY = 12
 _BELOW_WITHIN = 96  # a line that ends farther away has no value below it
 
 
-# Signs of something made up: digits among letters or many in a row, a sign in a word, groups. Each of them is found by
-# the first of its characters, and those that most values have come first.
+# Signs of something made up: digits among letters or many in a row, a sign in a word, groups. Those that most values
+# have come first. Here and below, an expression that begins with one set of characters is looked for ten times as
+# quickly as one that begins with either of two.
 _SIGNS_OF_MADE_UP = (
     pattern(
         r"[0-9](?:[0-9]{4}|[!@#$%^&*~]|(?:[^\w\s]|_){0,3}[^\W\d_]|(?<=[^\W\d_].)|(?<=[!@#$%^&*~].)"
         r"|(?<=[^\W\d_][^a-z0-9\s].)|(?<=[^\W\d_][^a-z0-9\s]{2}.)|[0-9]{3}[ -][a-z0-9]{4})"
     ),
-    pattern(r"(?:[!#$%^&~]|[*@?](?<=[a-z0-9].))[!#$%^&~*@?+=.-]{0,3}[a-z]"),
+    pattern(r"[!#$%^&~*@?](?:(?<![*@?])|(?<=[a-z0-9].))[!#$%^&~*@?+=.-]{0,3}[a-z]"),
     pattern(" (?<=[a-z0-9]{4} )[a-z0-9]{4} [a-z0-9]{4} [a-z0-9]{4}(?![a-z0-9])"),
 )
 # Letters, and what joins them: one of these is made up if no word has such letters side by side.
@@ -285,7 +287,7 @@ def _of_name_before(name: Name, around: str, low: str, called: tuple[int, int]) 
     over = _SENTENCE_ENDS.search(low, end, end + _WITHIN)
     leads = list(_LEADS.finditer(low, end, over.start() if over else end + _WITHIN))
     first = _in_parts(name, around, low, end, leads) if has_parts else None
-    first = first or _directly_behind(name, around, low, called)
+    first = first or _directly_behind(name, around, low, called, is_tried=not has_parts)
     led_to = _led_to(name, around, low, leads, end)
     first = first or led_to or _farther_away(name, around, low, called)
     if first is None:
@@ -383,12 +385,15 @@ def _in_parts(
     return None
 
 
-def _directly_behind(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[int, int] | None:
-    """A value that a sign, a field or a flag gives to the name."""
+def _directly_behind(
+    name: Name, around: str, low: str, called: tuple[int, int], *, is_tried: bool
+) -> tuple[int, int] | None:
+    """A value that a field or a flag gives to the name, or a sign if that was not tried."""
     start, end = called
-    ways = [_ASSIGNED, _IN_FIELD]
+    ways = [_IN_FIELD] if is_tried else [_ASSIGNED, _IN_FIELD]
+    before = low[:start]
     if low.startswith(_DIRECTIVES, start) or (
-        any(sign in low[:start] for sign in _BEFORE_SPACE) and _TAKES_A_SPACE.search(low[:start])
+        ("-" in before or any(map(before.__contains__, _BEFORE_SPACE))) and _TAKES_A_SPACE.search(before)
     ):
         ways.append(_FLAGGED)
     if not low[start].isascii():
@@ -583,7 +588,8 @@ def _near(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None
     """Something that nobody would say, in the same sentence behind the name, or in the answer to a question."""
     over = _STATEMENT_ENDS.search(low, end, end + _WITHIN)
     limit = over.start() if over else min(len(low), end + _WITHIN)
-    for token in _TOKEN.finditer(around, end):
+    space = _A_SPACE.search(around, limit)
+    for token in _TOKEN.finditer(around, end, space.start() if space else len(around)):
         start = token.start()
         if start >= limit:
             break
@@ -677,9 +683,11 @@ def _opens_something(around: str, low: str, at: int) -> bool:
     if before.endswith(KEY_OF) or low[:at].endswith(("?", "&")):
         return True
     is_camel = around[at].isupper() and around[at - 1 : at].islower()
-    word = _LAST_WORD.search(around[:at] if is_camel else before)
+    before = around[:at] if is_camel else before
+    word = _LAST_WORD.search(before, max(0, len(before) - _LONGEST_LAST_WORD))
     is_joined = is_camel or low[at - 1 : at] in (" ", "_", "-", ".")
     return word is not None and is_joined and word[0].lower() not in KEY_OF_NOTHING
 
 
 _LAST_WORD = pattern(r"[A-Z]?[a-z]{2,24}$")
+_LONGEST_LAST_WORD = 26  # with a line break behind it

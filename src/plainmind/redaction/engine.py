@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 # What these rules hide is not what those of an earlier version hid: copies that are kept must be made anew.
-RULES_VERSION = 12
+RULES_VERSION = 13
 
 _LEAST_SECRET_NAME = 16
 
@@ -122,7 +122,7 @@ class Redactor:
         if not look_through(page, is_bounded=is_bounded) or (is_bounded and is_full_of_flags(page)):
             return None
         # From what is certain to what is likely: where two overlap, the first one says what it is.
-        scans = (
+        scans: list[Iterable[Found]] = [
             self._configured.found_in(page.text),
             private_keys_in(page),
             tokens_in(page),
@@ -134,14 +134,21 @@ class Redactor:
             passwords_in_command_lines(page),
             _outside_of_ids(page.text, assigned_secrets_in(page)),
             plain_words_in(page),
-        )
-        reports = _reports(scans, most, first)
-        if isinstance(reports, int):
-            page.crowded_from = page.place_of(reports)
+        ]
+        reports, crowd = _reports(scans, most, first)
+        if crowd is not None:
+            page.crowded_from = page.place_of(crowd[0])
+            if crowd[2] == CROWD:
+                page.before_crowd = self._settled(page, reports)
             forget_values()
             return None
-        found = _with_next_lines(page.text, settle(reports, ()))
+        found = self._settled(page, reports)
         forget_values()
+        return found
+
+    def _settled(self, page: Page, reports: Iterable[Iterable[Found]]) -> list[Found]:
+        """Join the reports of all scans into what is hidden in the original."""
+        found = _with_next_lines(page.text, settle(reports, ()))
         text = page.original
         if page.text == text:
             return found
@@ -157,51 +164,58 @@ class Redactor:
         found: list[Found] = []
         at, hidden, size = 0, _LEAST_HIDDEN, _PIECE
         while at < length:
-            end, some = self._find_in_piece(reading, at, size)
+            at, some, is_crowd = self._find_in_piece(reading, at, size)
             size = _PIECE
-            if isinstance(some, int):
-                some, end = self._find_before_crowd(reading, at, end, some)
-                stop = _end_of_crowd(text, end + hidden)
-                some.append((end, stop, CROWD))
-                reading.passed(stop - end)
-                end, hidden, size = stop, hidden * 2, _BEHIND_CROWD
-            found += some
-            at = end
+            if not is_crowd:
+                found += some
+            else:
+                found += [
+                    (start, min(end, at), kind) for start, end, kind in some
+                ]  # the rest is in the crowd
+                stop = _end_of_crowd(text, at + hidden)
+                found.append((at, stop, CROWD))
+                reading.passed(stop - at)
+                at, hidden, size = stop, hidden * 2, _BEHIND_CROWD
         return settle((found,), ())
 
-    def _find_in_piece(self, reading: _Reading, at: int, size: int) -> tuple[int, list[Found] | int]:
-        """Say where a piece ends, with its secrets, or with where they are too many, as far as that is known."""
+    def _find_in_piece(self, reading: _Reading, at: int, size: int) -> tuple[int, list[Found], bool]:
+        """Say where a piece ends, with its secrets, and whether it does because a crowd begins there."""
         while True:
             end = _end_of_piece(reading.text, at + size)
             first, page = reading.page(at, end + _CONTEXT)
             most = reading.most(at, end)
             found = self._find_closely(page, most, at - first)
+            if page.before_crowd is not None:
+                until = _place_to_stop(reading.text, at, first + page.crowded_from - _CONTEXT)
+                return until, _kept(page.before_crowd, first, at, until), True
             if found is None:
-                return end, max(first + page.crowded_from, at + 1) if page.crowded_from else at
+                known = max(first + page.crowded_from, at + 1) if page.crowded_from else at
+                return *self._find_before_crowd(reading, at, end, known), True
             is_over = all(first + start >= end or first + last <= end for start, last, _ in found)
             if end == len(reading.text) or (is_over and first + page.open_from >= end):
                 kept = _kept(found, first, at, end)
                 reading.left = most - len(kept)
                 reading.looks, reading.headings = reading.allowance.looks, reading.allowance.headings
                 reading.allowance.excess = page.excess
-                return end, kept
+                return end, kept, False
             size *= _LARGER
 
     def _find_before_crowd(
         self, reading: _Reading, at: int, limit: int, known: int
-    ) -> tuple[list[Found], int]:
-        """Find the secrets of a piece up to where they are too many, and where that is.
+    ) -> tuple[int, list[Found]]:
+        """Say where in a piece that ends at `limit` the secrets become too many, with those that stand before it.
 
-        `known` is where that was found to be, the beginning of the piece when it is not known.
+        `known` is where that was found to be, the beginning of the piece when it is not known. As many are looked for
+        as in the whole piece: with fewer there would be too many again, each time a little farther ahead.
         """
         kept: list[Found] = []
         until = at
+        most = reading.most(at, limit)
         size = max(_FIRST_LOOK, known - at)
         again = _MOST_AGAIN
         while until < limit:
             end = min(at + size, limit)
-            most = reading.most(at, end)
-            first, page = reading.page(at, end)
+            first, page = reading.page(at, end, limit)
             found = self._find_closely(page, most, at - first)
             if found is None:
                 known = first + page.crowded_from
@@ -216,7 +230,7 @@ class Redactor:
                 break
             # So much that there will be too many, if it goes on like this.
             size *= min(16, max(2, 2 * most // (len(kept) + 1)))
-        return kept, until
+        return until, kept
 
     def _parts(self, text: str, found: list[Found]) -> list[str]:
         """The copy in pieces: what stays and what is shown in the place of a secret, in turns."""
@@ -264,6 +278,8 @@ _LINE_ENDS = pattern(r"[\r\n]++")
 
 def _line_ends_of(secret: str) -> str:
     r"""The line ends of a secret, as many as there were: a `\r` and a later `\n` must not become one."""
+    if "\r" not in secret:
+        return "\n" * secret.count("\n")
     ends = "".join(_LINE_ENDS.findall(secret))
     lines = len(split_lines(f"{secret}."))
     return ends if len(split_lines(f"{ends}.")) == lines else "\n" * (lines - 1)
@@ -305,11 +321,11 @@ class _Reading:
         self.looks, self.headings = self.allowance.looks, self.allowance.headings
         self._is_far = not text.isascii()
 
-    def page(self, at: int, end: int) -> tuple[int, Page]:
-        """Give a piece with what stands before it, and where that begins."""
+    def page(self, at: int, end: int, limit: int = 0) -> tuple[int, Page]:
+        """Give a piece, or a part of the one up to `limit`, with what stands before it, and where that begins."""
         first = max(0, at - _CONTEXT)
         # It may be read for the second time: what the first has taken is given back.
-        more = end // LENGTH_OF_LOOK - at // LENGTH_OF_LOOK
+        more = (limit or end) // LENGTH_OF_LOOK - at // LENGTH_OF_LOOK
         self.allowance.looks, self.allowance.headings = self.looks + more, self.headings + more
         return first, Page(self.text[first:end], self.allowance, is_far=self._is_far)
 
@@ -358,26 +374,37 @@ def _break_in(text: str, first: int, last: int) -> int:
     return place + 1 if place >= 0 else last
 
 
-def _reports(scans: Iterable[Iterable[Found]], most: int, first: int) -> list[list[Found]] | int:
-    """List what each scan reports; or where a crowd begins: as a scan says, or with more secrets from a place on."""
+def _reports(
+    scans: Iterable[Iterable[Found]], most: int, first: int
+) -> tuple[list[list[Found]], Found | None]:
+    """List what each scan reports, and what a crowd begins with: what a scan says, or one more secret than that.
+
+    Of a crowd that a scan has told of, all reports before it are there.
+    """
     reports: list[list[Found]] = []
     starts: set[int] = set()
     left = most * _REPORTS_OF_ONE
+    crowd = None
     for scan in scans:
         some: list[Found] = []
         for found in scan:
+            if found[2] == CROWD:
+                crowd = found
+                break
             some.append(found)
             if found[0] >= first:
                 starts.add(found[0])
                 left -= 1
-            if len(starts) > most or left < 0 or found[2] == CROWD:
-                return found[0]
+            if len(starts) > most or left < 0:
+                return reports, found
         reports.append(some)
-    return reports
+    return reports, crowd
 
 
 def _place_to_stop(text: str, first: int, last: int) -> int:
     """Find the beginning of a line, or else of a word."""
+    if last <= first:
+        return first
     line = text.rfind("\n", max(first, last - _CONTEXT), last)
     place = line if line >= 0 else text.rfind(" ", first, last)
     return place + 1 if place >= 0 else first

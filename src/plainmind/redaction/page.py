@@ -8,14 +8,16 @@ from functools import cache
 from itertools import accumulate
 
 from plainmind.base.lazy import pattern
-from plainmind.redaction.findings import without_marks
+from plainmind.redaction.findings import Found, without_marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from collections.abc import Callable
 
     from plainmind.redaction.anchors import Part
     from plainmind.redaction.around_names import Verdict
+    from plainmind.redaction.tables import Rows
 
 # What is left out of the text that the rules read. All such signs become this one first, which keeps every place.
 _NOTHING = "\u200b"
@@ -44,6 +46,7 @@ class Page:
         "_values",
         "absent",
         "allowance",
+        "before_crowd",
         "crowded_from",
         "excess",
         "is_far",
@@ -51,6 +54,7 @@ class Page:
         "open_from",
         "original",
         "parts",
+        "rows_apart",
         "rows_read",
         "text",
     )
@@ -64,9 +68,11 @@ class Page:
         self.crowded_from = (
             0  # where there turned out to be too many secrets in the original; 0 if that is not known
         )
+        self.before_crowd: list[Found] | None = None  # all that is secret before it, if that is known
         self.excess = self.allowance.excess  # at its end
         self.open_from = len(original)  # where something begins that may go on behind the text
-        self.rows_read: dict[object, int] = {}  # up to where, by what was looked for in them
+        self.rows_read: dict[tuple[object, ...], int] = {}  # up to where, by what was looked for in them
+        self.rows_apart: dict[tuple[int, str, int], Rows] = {}  # by where they begin and what their cells are
         self.odd_signs: frozenset[str] = frozenset() if original.isascii() else _odd_signs_of(original)
         self._marked = _as_plain_signs(original, self.odd_signs)
         plain = self._marked.replace(_NOTHING, "") if _NOTHING in self._marked else self._marked
@@ -85,7 +91,11 @@ class Page:
 
     def has(self, word: str) -> bool:
         """Whether one of the words with which rules begin is in the text in any case."""
-        return (self.absent is None or word not in self.absent) and word in self.narrow
+        return not self.lacks(word) and word in self.narrow
+
+    def lacks(self, word: str) -> bool:
+        """Whether it is known that one of these words is nowhere in the text."""
+        return self.absent is not None and word in self.absent
 
     def note_open(self, at: int, *, goes_on: bool) -> None:
         """Keep where a table or a list begins that is not over where the text is."""
@@ -173,15 +183,17 @@ class Allowance:
 
     Around `looks` more names without a secret it is looked, and below `headings` more without one for a column or a
     list; what follows then is a crowd, in which nothing is shown. `excess` counts the words of rules beyond those that
-    people write. Who reads a part again need not judge again: `judged` are the verdicts on what stood around names.
+    people write. Who reads a part again need not judge again: `judged` are the verdicts on what stood around names,
+    `harmless` the cells of tables that are no secret of a sort.
     """
 
-    __slots__ = ("excess", "headings", "judged", "looks")
+    __slots__ = ("excess", "harmless", "headings", "judged", "looks")
 
     def __init__(self, length: int) -> None:
         self.looks = self.headings = _LOOKS + length // LENGTH_OF_LOOK
         self.excess = 0
         self.judged: dict[tuple[str, str], Verdict] = {}
+        self.harmless: dict[Callable[[str], bool], set[str]] = {}
 
 
 # So often a text is searched in vain, and more often if it is long. In 160 MB of text and code it was 262 times in

@@ -137,8 +137,13 @@ _KNOWN_MIX = pattern(
 )
 _ACRONYM = pattern("[A-Z]{2,6}-?v?[0-9]{1,5}|[A-Z][a-z]{1,12}[A-Z]?[a-z]{0,12}[0-9]{1,3}")
 _WITHOUT_JOINTS = str.maketrans("", "", "-_./+:")
+_WITHOUT_ALL_BUT_LETTERS = {code: None for code in range(128) if not chr(code).isalpha()}
 _UUID = pattern(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", 2)
-_STRETCH = pattern(r"[A-Za-z0-9]{8,}+")
+# From letters to digits and back, or from digits to letters and back, in eight characters or more without a joint.
+_TURNS_TWICE = pattern(
+    r"(?<![A-Za-z0-9])(?=[A-Za-z0-9]{8})(?:[A-Za-z]++[0-9]++[A-Za-z]|[0-9]++[A-Za-z]++[0-9])"
+)
+_LONG_STRETCH = pattern(r"[A-Za-z0-9]{16,}+")
 # Small letters, capitals, digits, and all other signs.
 _SORTS = bytes(
     ord("a" if chr(byte).islower() else "A" if chr(byte).isupper() else "0" if chr(byte).isdecimal() else " ")
@@ -240,7 +245,7 @@ def is_odd(value: str) -> bool:  # noqa: PLR0911
     """Whether nobody would say this, so that a name somewhere near is enough: `Tr0ub4dor&3`, `kX9-mQ2-vT7`."""
     if len(value) < _LEAST_ODD or not value.isascii() or not is_password(value, is_quoted=False):
         return False
-    if is_scrambled("".join(filter(str.isalpha, value))):
+    if is_scrambled(value.translate(_WITHOUT_ALL_BUT_LETTERS)):
         return True
     if not any(map(str.isdecimal, value)):
         return _SIGN_AMONG_LETTERS.search(value) is not None and not value.islower() and not value.isupper()
@@ -259,7 +264,9 @@ def is_odd(value: str) -> bool:  # noqa: PLR0911
 @_once
 def is_key(value: str, **_: bool) -> bool:
     """Whether a machine made this, and it is no path or address."""
-    if len(value) >= _LEAST_LETTERS and (is_scrambled(value) or is_grouped(value)):
+    if len(value) >= _LEAST_LETTERS and (
+        is_scrambled(value) if value.isalpha() else _GROUPS.fullmatch(value) and is_grouped(value)
+    ):
         return True
     if not is_random(value) or is_stand_in(value) or _is_code(value):
         return False
@@ -278,9 +285,15 @@ def is_random(value: str) -> bool:
         return False
     if value.isalnum() and value.isascii():
         return not _CAMEL.fullmatch(value) and _is_random(value[:_ENOUGH])
-    if any(map(_is_random, _STRETCH.findall(value[:_ENOUGH]))) or _UUID.match(value):
+    some = value[:_ENOUGH]
+    if _TURNS_TWICE.search(some) or _UUID.match(value):
         return True
-    return len(value) >= _LEAST_BROKEN and _turn_often(_sorts(value[:_ENOUGH]))
+    sorts = _sorts(some)
+    if _changes(sorts) * 3 < _LEAST_LETTERS:
+        return False  # nor does any part of it turn often
+    return (len(value) >= _LEAST_BROKEN and _turn_often(sorts)) or any(
+        _turn_often(_sorts(stretch)) for stretch in _LONG_STRETCH.findall(some)
+    )
 
 
 def _is_code(value: str) -> bool:
@@ -300,8 +313,12 @@ def _turns(sorts: bytes) -> int:
     return sorts.count(b"a0") + sorts.count(b"0a") + sorts.count(b"A0") + sorts.count(b"0A")
 
 
+def _changes(sorts: bytes) -> int:
+    return _turns(sorts) + sorts.count(b"aA") + sorts.count(b"Aa")
+
+
 def _turn_often(sorts: bytes) -> bool:
-    return (_turns(sorts) + sorts.count(b"aA") + sorts.count(b"Aa")) * 3 >= len(sorts)
+    return _changes(sorts) * 3 >= len(sorts)
 
 
 def forget_values() -> None:

@@ -183,8 +183,10 @@ def tokens_in(page: Page) -> Iterator[Found]:
     rules = _rules_by_beginning()
     for start_of_stretch in page.stretches:
         start = start_of_stretch
-        if text[start] in _JOINTS or text[start - 1] in _BEFORE_ESCAPE_END:
+        if text[start - 1] in _BEFORE_ESCAPE_END or (text[start] in _JOINTS and text[start + 1] in _JOINTS):
             start = _LEAD.match(text, start).end()  # type: ignore[union-attr]  # it matches anything
+        elif text[start] in _JOINTS:
+            start += 1
         for rule in rules.get(text[start : start + 2], ()):
             if text.startswith(rule.beginning, start):
                 found = rule.rest.match(text, start + len(rule.beginning))
@@ -333,7 +335,7 @@ def shapes_in(page: Page) -> Iterator[Found]:
     words = page.long_words
     shapes = (*_SHAPES, *_STRETCHED_SHAPES) if page.stretches else _SHAPES
     for shape in shapes if words else ():
-        if shape.keyword in words:
+        if not page.lacks(shape.keyword.lower()) and shape.keyword in words:
             for found in shape.expression.finditer(text):
                 yield found.start(1) - shape.before, found.end(1), shape.kind
     if page.has_digits:
