@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from training.transformer import MOST
 
-NAME = "plainmind-reranker-1"
+NAME = "plainmind-reranker-2"
 LONGEST = 192
 _OPSET = 17
 _OURS = (

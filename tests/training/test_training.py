@@ -187,13 +187,12 @@ def tables() -> reranker.Tables:
 
 
 def test_a_group_has_the_answer_first_and_then_what_is_hard_to_tell_from_it(tables: reranker.Tables) -> None:
-    rows, group = reranker.draw(tables, jax.random.key(2), 40, reranker.POOL, 2, 2)
+    rows, group = reranker.draw(tables, jax.random.key(2), 40, 10, 1, 2)
 
-    assert group.shape == (40, reranker.POOL)
+    assert group.shape == (40, 10)
     assert np.array_equal(group[:, 0], 2 * rows)
-    assert np.array_equal(group[:, 1], 2 * rows)
-    assert (np.asarray(group[:, 2:10]) % 2 == 1).all()
-    assert {tuple(sorted(one[2:4])) for one in np.asarray(group)[np.asarray(rows) == 5].tolist()} == {(1, 3)}
+    assert (np.asarray(group[:, 1:9]) % 2 == 1).all()
+    assert {tuple(sorted(one[1:3])) for one in np.asarray(group)[np.asarray(rows) == 5].tolist()} == {(1, 3)}
 
 
 @pytest.mark.parametrize("shape", [transformer.MINILM, transformer.MPNET])
@@ -201,7 +200,7 @@ def test_a_pair_is_joined_on_the_device_as_it_is_joined_alone(
     tables: reranker.Tables, shape: transformer.Shape
 ) -> None:
     rows, group = reranker.draw(tables, jax.random.key(2), 6, 8, 1, 0)
-    start, length = reranker.cut(tables.passage_lengths[group], jax.random.key(3), as_results=False)
+    start, length = reranker.cut(tables.passage_lengths[group], jax.random.key(3))
     batch = reranker.join(tables, shape, rows, group, start, length, 10)
     offset = 4 if shape.kind == "mpnet" else 0
     for row in range(6):
@@ -250,24 +249,20 @@ def test_questions_are_carried_in_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the_teacher(
+def test_a_teacher_learns_which_passage_answers_and_a_student_learns_beside_it(
     tables: reranker.Tables,
 ) -> None:
     short = 16
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reranker, "LENGTH", short)
-        patch.setattr(reranker, "POOL_LENGTH", short)
-        patch.setattr(reranker, "POOL", 8)
         log: list[str] = []
         start = reranker.add_head(encoder("mpnet", 600), 1)
-        copy = jax.tree.map(jnp.copy, start)
-        teacher = reranker.train_teacher(copy, transformer.MPNET, tables, 8, 1, 0, 3e-3, log.append, steps=40)
         first = reranker.add_head(encoder("bert", 600), 1)
-        copy = jax.tree.map(jnp.copy, first)
-        teachers = reranker.Teachers(teacher, encoder("bert", 600), 0.5)
-        student = reranker.distil(
-            copy, transformer.MINILM, teachers, transformer.MPNET, tables, 8, 3, 0, 3e-3, log.append, steps=40
-        )
+        copies = [jax.tree.map(jnp.copy, one) for one in (start, first)]
+        teacher, student = reranker.train_together(
+            copies[0], transformer.MPNET, copies[1], transformer.MINILM, tables, 8, 1, 0, (3e-3, 3e-3), log.append,
+            steps=40,
+        )  # fmt: skip
     questions = [np.array([110])]
     passages = [np.asarray(row)[:5].astype(int) for row in tables.passages]
 
@@ -282,24 +277,6 @@ def test_a_teacher_learns_which_passage_answers_and_a_student_learns_it_from_the
     assert apart(teacher, transformer.MPNET) > apart(start, transformer.MPNET) + 1
     assert apart(student, transformer.MINILM) > apart(first, transformer.MINILM) + 1
     assert log[-1].startswith("40 steps")
-
-
-def test_a_question_and_its_passages_are_also_compared_apart(tables: reranker.Tables) -> None:
-    shape, parameters = transformer.MINILM, encoder("bert", 600)
-    rows, passages = np.array([3, 0]), np.array([[1, 2], [4, 5]])
-    start, length = np.array([[0, 1], [0, 0]]), np.array([[5, 3], [2, 4]])
-    found = np.asarray(reranker.nearness(tables, parameters, shape, rows, passages, start, length, 16))
-
-    def vector(words: np.ndarray) -> np.ndarray:
-        text = np.array([[shape.begin, *words.tolist(), shape.end]], np.int32)
-        return np.asarray(transformer.mean_vectors(parameters, shape, text))[0]
-
-    for at, number in enumerate(rows):
-        asked = vector(np.asarray(tables.questions[number])[: int(tables.question_lengths[number])])
-        for place, passage in enumerate(passages[at]):
-            first = start[at, place]
-            read = vector(np.asarray(tables.passages[passage])[first : first + length[at, place]])
-            assert found[at, place] == pytest.approx(float(asked @ read), abs=1e-4)
 
 
 def test_the_files_of_a_reranker_say_what_the_trained_one_says(tmp_path: Path) -> None:
