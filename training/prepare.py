@@ -185,8 +185,6 @@ def main() -> None:
         write_questions(made, next(given.packages.glob("minilm/**/tokenizer.json")), given.out, given.seed)
         weights = transformer.read_safetensors(next(given.packages.glob("mpnet/**/model.safetensors")))
         packed.write_weights(given.out, "mpnet", transformer.pack_small(weights, _STEPS), _PART)
-        weights = transformer.read_safetensors(next(given.packages.glob("minilm/**/model.safetensors")))
-        packed.write_weights(given.out, "minilm", transformer.pack_small(weights, _STEPS), _PART)
         (given.out / "rerank.log.json").write_text(json.dumps(log, indent=1), encoding="utf-8")
 
 
