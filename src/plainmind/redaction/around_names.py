@@ -53,7 +53,8 @@ class Verdict:
 
 
 AT_THE_EDGE = 4
-_REST = pattern(r"""[^\s"'`<>|,;&\\]{0,16384}+""")
+_LONGEST_REST = 16_384
+_REST = pattern(rf"""[^\s"'`<>|,;&\\]{{0,{_LONGEST_REST}}}+""")
 
 
 def start_of(text: str, start: int) -> int:
@@ -67,11 +68,14 @@ def start_of(text: str, start: int) -> int:
 _LONGEST_BEFORE = 1_000
 
 
-def end_of(text: str, end: int) -> int:
-    """Where a value ends of which the piece that was looked at has the beginning."""
-    rest = _REST.match(text, end)
+def end_of(text: str, end: int, known: int) -> tuple[int, int]:
+    """Where a value ends of which the piece that was looked at has the beginning, and where the word does it is in.
+
+    Up to `known` it is known to go on.
+    """
+    rest = _REST.match(text, known, end + _LONGEST_REST)
     assert rest is not None  # it matches anything
-    return end + len(rest[0].rstrip(_ENDS))
+    return end + len(text[end : rest.end()].rstrip(_ENDS)), rest.end()
 
 
 # Between a name and its value: the end of a quotation or of bold type, then an equals sign in one of its many forms.
