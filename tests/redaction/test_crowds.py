@@ -6,10 +6,10 @@ import random
 
 import pytest
 from tests.redaction.corpus.cases import cases, fill
-from tests.redaction.test_hostile_texts import work_of
+from tests.redaction.test_hostile_texts import BEGINNINGS, mixed, work_of
 
 from plainmind.base.model import split_lines
-from plainmind.redaction import anchors
+from plainmind.redaction import anchors, around_names
 from plainmind.redaction.engine import Redactor
 from plainmind.redaction.findings import CROWD
 from plainmind.redaction.page import LENGTH_OF_LOOK, Allowance, Page
@@ -175,3 +175,22 @@ def test_what_stands_before_a_crowd_far_behind_is_shown():
 
     assert has_crowd(text)
     assert shown.count(PROSE) >= 3_980 + 390
+
+
+def test_a_long_word_with_many_values_is_gone_through_once():
+    passed = 0
+
+    class Counted:
+        def match(self, text, *limits):
+            nonlocal passed
+            found = rest.match(text, *limits)
+            passed += found.end() - found.start()
+            return found
+
+    rest = around_names._REST
+    text = mixed(BEGINNINGS, "=")
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(around_names, "_REST", Counted())
+        REDACTOR.without_secrets(text)
+
+    assert 0 < passed <= 3 * len(text)

@@ -53,7 +53,8 @@ class Verdict:
 
 
 AT_THE_EDGE = 4
-_REST = pattern(r"""[^\s"'`<>|,;&\\]{0,16384}+""")
+_LONGEST_REST = 16_384
+_REST = pattern(rf"""[^\s"'`<>|,;&\\]{{0,{_LONGEST_REST}}}+""")
 
 
 def start_of(text: str, start: int) -> int:
@@ -67,11 +68,14 @@ def start_of(text: str, start: int) -> int:
 _LONGEST_BEFORE = 1_000
 
 
-def end_of(text: str, end: int) -> int:
-    """Where a value ends of which the piece that was looked at has the beginning."""
-    rest = _REST.match(text, end)
+def end_of(text: str, end: int, known: int) -> tuple[int, int]:
+    """Where a value ends of which the piece that was looked at has the beginning, and where the word does it is in.
+
+    Up to `known` it is known to go on.
+    """
+    rest = _REST.match(text, known, end + _LONGEST_REST)
     assert rest is not None  # it matches anything
-    return end + len(rest[0].rstrip(_ENDS))
+    return end + len(text[end : rest.end()].rstrip(_ENDS)), rest.end()
 
 
 # Between a name and its value: the end of a quotation or of bold type, then an equals sign in one of its many forms.
@@ -220,7 +224,7 @@ def _may_follow(name: Name, around: str, low: str, end: int) -> bool:
     return (
         _has_made_up(around, low, end, limit)
         or _A_QUOTATION.search(low, end, limit) is not None
-        or _HAS_PARTS.search(low) is not None
+        or _has_parts(low)
     )
 
 
@@ -279,7 +283,10 @@ def _of_name(name: Name, around: str, low: str, called: re.Match[str]) -> tuple[
 def _of_name_before(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[Found, ...]:
     """Find the value behind a name, what it was before, and others like it."""
     end = called[1]
-    has_parts = name.sort in _OF_WORDS or _HAS_PARTS.search(low)
+    has_parts = name.sort in _OF_WORDS or _has_parts(low)
+    if not has_parts and low.startswith(_LINE_ENDS, end):
+        below = _around_end_of_line(name, around, low, called)
+        return ((*below, name.kind), *_others(name, around, low, below[1])) if below else ()
     if not has_parts:
         assigned = _span(_ASSIGNED.match(low, end), around)
         if assigned and _is_secret(name, around, assigned, has_sign=True):
@@ -350,11 +357,20 @@ _TO_PARTS = tuple(
 _GROUPS_OF_FOUR = pattern(r"(?<![a-z0-9-])[a-z0-9]{4}(?: [a-z0-9]{4}){3,15}+(?![a-z0-9-])")
 
 
-# Without this there are neither groups nor a phrase in quotation marks.
-_HAS_PARTS = pattern(
-    r"""[ -](?<=[a-z0-9]{4}.)[a-z0-9]{4,6}[ -][a-z0-9]{4,6}[ -][a-z0-9]{4}"""
-    r"""|["'`][ ]?[a-z]{3,12} [a-z]{3,12} [a-z]{3,12} [a-z]{3}"""
+# Without one of these there are neither groups nor a phrase in quotation marks.
+_GROUPS_OR_PHRASE = (
+    pattern("[ -](?<=[a-z0-9]{4}.)[a-z0-9]{4,6}[ -][a-z0-9]{4,6}[ -][a-z0-9]{4}"),
+    pattern(r"""["'`][ ]?[a-z]{3,12} [a-z]{3,12} [a-z]{3,12} [a-z]{3}"""),
 )
+
+
+def _has_parts(low: str) -> bool:
+    groups, phrase = _GROUPS_OR_PHRASE
+    if groups.search(low):
+        return True
+    return ('"' in low or "'" in low or "`" in low) and phrase.search(low) is not None
+
+
 _OF_A_ROW = pattern("[,;|]")  # what stands below is a row of a table
 
 
@@ -405,20 +421,40 @@ def _directly_behind(
     return None
 
 
+# As headings of columns and lists do: nothing on the line is a value then, and no lead to one.
+_LINE_ENDS = ("\n", ":\n")
+
+
+def _around_end_of_line(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[int, int] | None:
+    """A value of a name with which its line ends: in a field, below it, in an answer, or before it."""
+    start, end = called
+    field = _span(_IN_FIELD.match(low, end), around)
+    if field and _is_secret(name, around, field):
+        return field
+    below = _below(name, around, low, end)
+    if below is not None or not _may_be_made_up(low):
+        return below
+    return _ahead(name, around, low, start) or _beside(name, around, low, start, end)
+
+
+def _below(name: Name, around: str, low: str, end: int) -> tuple[int, int] | None:
+    """A value in one of the next lines, or in an answer."""
+    for way in (_FOUND_BELOW, _ANSWERED, _REPLIED):
+        span = _span(way.match(low, end), around)
+        if span and not _OF_A_ROW.search(around, *span) and _is_made_up(name, around, span):
+            return span
+    return None
+
+
 def _farther_away(name: Name, around: str, low: str, called: tuple[int, int]) -> tuple[int, int] | None:
     """A value beside the name, below it, in an answer, or before it."""
     start, end = called
-    is_over = low.find("\n", end, end + _BELOW_WITHIN) < 0
-    for way in (_ADJACENT,) if is_over else (_ADJACENT, _FOUND_BELOW, _ANSWERED, _REPLIED):
-        span = _span(way.match(low, end), around)
-        if (
-            span
-            and (way is _ADJACENT or not _OF_A_ROW.search(around, *span))
-            and (_is_made_up(name, around, span) or (way is _ADJACENT and _is_number(name, around, span)))
-        ):
-            return span
-    if not _MAY_BE_MADE_UP.search(low):
-        return None
+    beside = _span(_ADJACENT.match(low, end), around)
+    if beside and (_is_made_up(name, around, beside) or _is_number(name, around, beside)):
+        return beside
+    below = _below(name, around, low, end) if low.find("\n", end, end + _BELOW_WITHIN) >= 0 else None
+    if below is not None or not _may_be_made_up(low):
+        return below
     return (
         _near(name, around, low, end)
         or _ahead(name, around, low, start)
@@ -438,8 +474,9 @@ def _is_number(name: Name, around: str, span: tuple[int, int]) -> bool:
 
 # In the next sentence: `We changed the password. The new one is …`, `昨日変えました。今は…です`.
 _SAYS_NOW = pattern(
-    r"(?:(?<![a-z])(?:new one|now|neu(?:es)?|jetzt|nun|nouveau|nouvelle|maintenant|desormais|nuev[ao]|ahora)(?![a-z])"
-    r"|新的?|现在|現在|今|新しい|지금|이제|새)[^\x00-\x7f]{0,6}"
+    r"[adjmn新现現今지이새](?:(?<![a-z].)(?:(?<=n)(?:ew one|ow|eu(?:es)?|un|ouveau|ouvelle|uev[ao])|(?<=j)etzt"
+    r"|(?<=m)aintenant|(?<=d)esormais|(?<=a)hora)(?![a-z])"
+    r"|(?<=新)的?|(?<=[现現])在|(?<=今)|(?<=新)しい|(?<=지)금|(?<=이)제|(?<=새))[^\x00-\x7f]{0,6}"
     rf"(?:[ ](?:is|it's|ist|heisst|lautet|est|c'est|es)(?=[ :]))?[ ]?[:=]?{_VALUE}"
 )
 
@@ -456,10 +493,19 @@ def _said_next(name: Name, around: str, low: str, end: int) -> tuple[int, int] |
 
 # Without a word of six characters, one of them a digit or a sign or some of them side by side in no word, nothing is
 # made up; nor does a phrase stand before its name without one of these words.
-_MAY_BE_MADE_UP = pattern(
-    r"(?<![^\s\"'`(])(?=[^\s]{6})[a-z_.,/@:=+-]{0,40}+[^a-z_.,/@:=+\s-]|[bcdfghjklmnpqrstvwxyz]{4}"
-    r"|(?:use|take|nimm|utilise|usa) "
-)
+_NO_WORD = r"(?=[^\s]{6})[a-z_.,/@:=+-]{0,40}+[^a-z_.,/@:=+\s-]"
+_BEGINS_WITH_NO_WORD = pattern(_NO_WORD)
+_IN_NO_WORD = (pattern(rf"[\s\"'`(]{_NO_WORD}"), pattern("[bcdfghjklmnpqrstvwxyz]{4}"))
+_BEFORE_PHRASE = ("use ", "take ", "nimm ", "utilise ", "usa ")
+
+
+def _may_be_made_up(low: str) -> bool:
+    if _BEGINS_WITH_NO_WORD.match(low):
+        return True
+    for sign in _IN_NO_WORD:
+        if sign.search(low):
+            return True
+    return any(map(low.__contains__, _BEFORE_PHRASE))
 
 
 # Of a cell in a column of secrets.

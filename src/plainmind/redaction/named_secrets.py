@@ -52,6 +52,7 @@ class _Search:
     def __init__(self, page: Page) -> None:
         self._page = page
         self._names_left = _NAMES + len(page.low) // _LENGTH_OF_NAME
+        self._long_word = (0, 0)  # from where to where a word goes in which a value was cut off
 
     def secrets_in(self, part: Part) -> Iterator[Found]:
         """Report what the names in a part of the text are the names of, or from where on nothing was looked for."""
@@ -99,10 +100,19 @@ class _Search:
         for start, end, kind in verdict.found:
             end += first  # noqa: PLW2901
             if end > at + _AFTER - AT_THE_EDGE:  # it may go on where the piece ends
-                end = end_of(text, end)  # noqa: PLW2901
+                end = self._end_in_word(end)  # noqa: PLW2901
             else:
                 end = _end_with_signs(text, end)  # noqa: PLW2901
             yield start_of(text, first + start) if start == 0 < first else first + start, end, kind
+
+    def _end_in_word(self, end: int) -> int:
+        """Where a value ends that was cut off; a long word with many of them is gone through once."""
+        begins, until = self._long_word
+        if not begins <= end <= until:
+            begins = until = end
+        value_ends, until = end_of(self._page.text, end, until)
+        self._long_word = (begins, until)
+        return value_ends
 
 
 # With more names than this it is worth the time to find out first where values are.

@@ -184,16 +184,18 @@ class Allowance:
     Around `looks` more names without a secret it is looked, and below `headings` more without one for a column or a
     list; what follows then is a crowd, in which nothing is shown. `excess` counts the words of rules beyond those that
     people write. Who reads a part again need not judge again: `judged` are the verdicts on what stood around names,
-    `harmless` the cells of tables that are no secret of a sort.
+    `harmless` the cells of tables that are no secret of a sort, `calm_rows` the lengths of tables without a secret, by
+    their rows and what was looked for in them.
     """
 
-    __slots__ = ("excess", "harmless", "headings", "judged", "looks")
+    __slots__ = ("calm_rows", "excess", "harmless", "headings", "judged", "looks")
 
     def __init__(self, length: int) -> None:
         self.looks = self.headings = _LOOKS + length // LENGTH_OF_LOOK
         self.excess = 0
         self.judged: dict[tuple[str, str], Verdict] = {}
         self.harmless: dict[Callable[[str], bool], set[str]] = {}
+        self.calm_rows: dict[tuple[object, ...], int] = {}
 
 
 # So often a text is searched in vain, and more often if it is long. In 160 MB of text and code it was 262 times in

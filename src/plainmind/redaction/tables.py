@@ -74,7 +74,20 @@ def cells_under(page: Page, at: int, is_secret: Callable[[str], bool], kind: str
         column = _Column(sign, len(heading), number, called.lower())
         known = (sign, len(heading), number, is_secret, kind)
         start = max(end + 1, page.rows_read.get(known, 0))
-        page.rows_read[known] = yield from _secrets_of(column, page, (at, start), is_secret, kind)
+        calm = page.allowance.calm_rows
+        # No row is read below an empty line: where rows up to one had no secret, the same ones have none again.
+        over = text.find("\n\n", end, end + _LONGEST_ROW) if start == end + 1 else -1
+        rows = (text[start : over + 2], column.heading, known)
+        length = calm.get(rows) if over >= 0 else None
+        if length is None:
+            last, has_secret = yield from _secrets_of(column, page, (at, start), is_secret, kind)
+            length = last - start
+            if over >= 0 and not has_secret and len(calm) < _MOST_CALM:
+                calm[rows] = length
+        page.rows_read[known] = start + length
+
+
+_MOST_CALM = 4_096
 
 
 def _may_be_between(sign: str, line: str) -> bool:
@@ -123,9 +136,10 @@ class _Column:
 
 def _secrets_of(
     column: _Column, page: Page, below: tuple[int, int], is_secret: Callable[[str], bool], kind: str
-) -> Generator[Found, None, int]:
-    """Report the secrets of a column, and say in the end up to where its rows were read."""
+) -> Generator[Found, None, tuple[int, bool]]:
+    """Report the secrets of a column, and say in the end up to where its rows were read and whether one had any."""
     text = page.text
+    has_secret = False
     heading, start = below
     cell_of = _CELLS[column.sign]
     for start in _rows_to_read(column, page, start, is_secret):  # noqa: B020 (it goes on from there)
@@ -147,8 +161,9 @@ def _secrets_of(
         if is_secret(given):
             cells = list(cell_of.finditer(text, start, end))
             first = text.index(given, cells[column.number].start())
+            has_secret = True
             yield first, first + len(given), kind
-    return start
+    return start, has_secret
 
 
 def _rows_to_read(column: _Column, page: Page, start: int, is_secret: Callable[[str], bool]) -> Iterator[int]:
