@@ -115,7 +115,9 @@ Reads the workspace and keeps an index of it in ~/.plainmind; nothing else is wr
         "--brief", action="store_true", help="print one line a hit: the one that answers best"
     )
     parser.add_argument(
-        "--deep", action="store_true", help="let a model read the best results once more (package: plainmind-reranker)"
+        "--deep",
+        action="store_true",
+        help="let a model read the best results once more (package: plainmind-reranker)",
     )
     parser.add_argument("--explain", action="store_true", help="say why each hit is where it is")
     parser.add_argument("--today", metavar="DATE", type=day, help="search as if it were this day")
