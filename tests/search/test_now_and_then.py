@@ -75,6 +75,31 @@ def test_of_two_logs_the_newer_one_answers_what_is_asked_about_now(tmp_path, que
     assert hits[0] == ("2026-10-30.md", ["memory/2026-02-03.md#L1"])
 
 
+@pytest.mark.parametrize(
+    ("kept", "told", "question"),
+    [
+        ("# Dentist\n\nOur dentist is Dr. Yilmaz.", "- Our dentist is now Dr. Fuchs.", "who is our dentist now?"),
+        ("- The standup is at 9:30 in the small room.", "- The standup moved to 10:15.", "when is the standup now?"),
+    ],
+)  # fmt: skip
+def test_one_name_is_enough_for_a_line_that_holds_from_its_day_on(tmp_path, kept, told, question):
+    with memory_with(tmp_path, kept=kept, **{"2026-11-10": told}) as memory:
+        path, older = found(memory, question)[0]
+
+    assert path == "2026-11-10.md"
+    assert len(older) == 1
+    assert older[0].startswith("memory/kept.md#L")
+
+
+@pytest.mark.parametrize(
+    "told", ["- The dentist ordered 28 mirrors instead of 25.", "- Asked at the dentist whether it rained."]
+)
+def test_a_heading_is_not_passed_by_a_line_that_says_nothing_of_now(tmp_path, told):
+    kept = "# Dentist\n\nOur dentist is Dr. Yilmaz, Bergstrasse 4."
+    with memory_with(tmp_path, kept=kept, **{"2026-11-10": told}) as memory:
+        assert found(memory, "who is our dentist now?")[0] == ("kept.md", [])
+
+
 def test_of_two_logs_the_better_one_answers_what_is_asked_about_then(tmp_path):
     logs = {
         "2026-02-03": "- Gateway port is 8883, the gateway wants TLS.",
