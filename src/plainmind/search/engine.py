@@ -536,9 +536,9 @@ class SearchEngine:
         hits: list[SearchHit] = []
         is_diverse = self._settings.diversity.enabled
         most = len(weighed) if is_diverse else most
-        chances = chances_of(query, weighed, asked, stake, max(most, _selection().NEXT))
+        chances = chances_of(query, weighed, asked, stake, max(most, _NEXT))
         older: tuple[CitedLines, ...] = ()
-        at = None if query.days else _selection().about_the_same(weighed, asked, query)
+        at = None if query.days or not weighed else about_the_same(weighed, asked, query)
         if at is not None:
             older = _selection().put_newer_first(weighed, chances, at, query, today)
         for (worth, exact, snippet), score in zip(weighed[:most], chances, strict=False):
@@ -584,6 +584,38 @@ def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: Questi
         least = min(snippet.score, NOTHING_IN_COMMON)  # it may come later, and is shown all the same
         snippet.score = max(least, snippet.score + weight * (share - usual))
     snippets[:COMPARED] = sorted(best, key=lambda snippet: -snippet.score)
+
+
+# Which of the next ones may speak of the same as the first: so near to it, with so much of what its line says of the
+# question, which has to be something. Asked about now, one that says so may be farther behind, with one name in common.
+_NEXT, _LEAST_WORDS = 3, 2
+_AS_GOOD, _A_CHANGE, _SAME_SUBJECT, _SOMETHING = 0.6, 0.3, 0.9, 0.3
+
+
+def about_the_same(
+    weighed: Sequence[tuple[float, bool, Snippet]], asked: QuestionWords, query: ParsedQuery
+) -> int | None:
+    """The position of a snippet of another note whose best line has what the first one's says of the question."""
+    worth, _, first = weighed[0]
+    best, unit = first.best
+    said = 0 if best.wording is None else best.wording.own[unit]
+    chunk, least = best.ranked.chunk, _LEAST_WORDS - query.asks_for_recent
+    if said.bit_count() < least or asked.share_of_words(said) < _SOMETHING or chunk.source == "sessions":
+        return None
+    for at, (other_worth, _, other) in enumerate(weighed[1:_NEXT], 1):
+        read, place = other.best
+        theirs = read.ranked.chunk
+        if read.wording is None or theirs.path == chunk.path or theirs.source == "sessions":
+            continue
+        shared = read.wording.own[place] & said
+        if asked.shares[shared] < _SAME_SUBJECT * asked.shares[said]:
+            continue
+        if shared.bit_count() >= _LEAST_WORDS and other_worth >= _AS_GOOD * worth:
+            return at
+        is_near = query.asks_for_recent and other_worth >= _A_CHANGE * worth
+        if is_near and _selection().holds_from_now(other):
+            return at
+    return None
 
 
 # The log-odds that the first snippet holds evidence, learned on the questions of ten sets (docs/decisions). What the

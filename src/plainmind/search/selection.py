@@ -606,40 +606,6 @@ _FROM_NOW = pattern(
     IGNORECASE,
 )
 
-# Which of the next ones may speak of the same as the first: so near to it, with so much of what its line says of the
-# question, which has to be something. What holds from its day on, where it is asked what holds now, may be farther
-# behind, and one word in common is enough: the name of a thing.
-NEXT, _LEAST_WORDS = 3, 2
-_AS_GOOD, _A_CHANGE, _SAME_SUBJECT, _SOMETHING = 0.6, 0.3, 0.9, 0.3
-
-
-def about_the_same(
-    weighed: Sequence[tuple[float, bool, Snippet]], asked: QuestionWords, query: ParsedQuery
-) -> int | None:
-    """The position of a snippet of another note whose best line has what the first one's says of the question."""
-    if not weighed:
-        return None
-    worth, _, first = weighed[0]
-    best, unit = first.best
-    said = 0 if best.wording is None else best.wording.own[unit]
-    chunk = best.ranked.chunk
-    least = _LEAST_WORDS - query.asks_for_recent
-    if said.bit_count() < least or asked.share_of_words(said) < _SOMETHING or chunk.source == "sessions":
-        return None
-    for at, (other_worth, _, other) in enumerate(weighed[1:NEXT], 1):
-        read, place = other.best
-        theirs = read.ranked.chunk
-        if read.wording is None or theirs.path == chunk.path or theirs.source == "sessions":
-            continue
-        shared = read.wording.own[place] & said
-        if asked.shares[shared] < _SAME_SUBJECT * asked.shares[said]:
-            continue
-        is_change = query.asks_for_recent and _holds_from_now(other)
-        is_enough = is_change or shared.bit_count() >= _LEAST_WORDS
-        if is_enough and other_worth >= (_A_CHANGE if is_change else _AS_GOOD) * worth:
-            return at
-    return None
-
 
 def put_newer_first(
     weighed: list[tuple[float, bool, Snippet]], chances: list[float], at: int, query: ParsedQuery, today: date
@@ -670,7 +636,7 @@ def newer_of(first: Snippet, other: Snippet, *, today: date, asks_for_recent: bo
         return None
     if any(_HEADING.match(_best_line(one)) for one in (first, other)):
         # A name alone says nothing of when; below it may stand what a newer line has changed.
-        return newer if asks_for_recent and _holds_from_now(newer) else None
+        return newer if asks_for_recent and holds_from_now(newer) else None
     if asks_for_recent:
         is_long_ago = older_day is None and today - date.fromisoformat(newer_day) > MONTHS
         if is_long_ago and not _tells_change(newer):
@@ -688,7 +654,8 @@ def _tells_change(snippet: Snippet) -> bool:
     return _CHANGE.search(_best_line(snippet)) is not None
 
 
-def _holds_from_now(snippet: Snippet) -> bool:
+def holds_from_now(snippet: Snippet) -> bool:
+    """Whether its best line says that it holds from its day on."""
     line = _best_line(snippet)
     return _FROM_NOW.search(line) is not None and not _HEADING.match(line)
 
