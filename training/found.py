@@ -29,14 +29,18 @@ _TALK = re.compile(r"[^\s:][^:]{0,30}: ")
 
 
 def found_pairs(documents: Iterable[Document], seed: int) -> Iterator[Pair]:
-    """Questions in English about documents in English, with up to two passages that answer and some that do not."""
-    chance = random.Random(seed)
-    english = [one for one in documents if one.language == "en"]
-    for source, some in itertools.groupby(english, key=lambda one: one.source):
+    """Questions in any language, with up to two passages that answer and some that do not."""
+    kinds = sorted(documents, key=_kind)
+    for (source, language), some in itertools.groupby(kinds, key=_kind):
+        chance = random.Random(f"{seed} {source} {language}")
         ones = list(some)
         size = _TOGETHER if source in _SPOKEN_OF else _ALONE
         for at in range(0, len(ones), size):
             yield from _ask(ones[at : at + size], chance)
+
+
+def _kind(document: Document) -> tuple[str, str]:
+    return document.source, document.language
 
 
 def _ask(documents: Sequence[Document], chance: random.Random) -> Iterator[Pair]:
@@ -51,7 +55,7 @@ def _ask(documents: Sequence[Document], chance: random.Random) -> Iterator[Pair]
             memory.sync()
             for document, (path, first) in zip(documents, places, strict=True):
                 for asked in document.questions:
-                    if asked.language == "en" and asked.answers:
+                    if asked.answers:
                         hits = memory.search(
                             asked.text, max_results=_ASKED_FOR, min_score=0.0, snippet_chars=_SNIPPET
                         ).hits
@@ -74,7 +78,7 @@ def _pairs(
     first, rest = others[:_FIRST], others[_FIRST:]
     beside = (*first, *chance.sample(rest, min(OTHERS - len(first), len(rest))))
     for passage in answering[:2]:
-        yield Pair(asked.text, passage, "en", source, beside)
+        yield Pair(asked.text, passage, asked.language, source, beside)
 
 
 def write_note(workspace: Path, number: int, document: Document) -> tuple[str, int]:

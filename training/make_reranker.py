@@ -1,16 +1,15 @@
 """Make the reranker from prepared questions: `python -m training.make_reranker FOLDER OUT`, on a machine with a GPU.
 
-FOLDER holds what `training.prepare` made: `questions.*.xz`, the weights that teachers begin with as `mpnet.*.xz` and
-the words of these encoders as `minilm-tokenizer.json`; and pairs to measure on as `measured.npz`.
-The student goes on from the model that is shipped. A lent machine runs no command as long as all of it takes: start it
-in a session of its own (`setsid`), and fetch what it leaves in OUT.
+FOLDER holds what `training.prepare` made: `questions.*.xz`, the weights that teachers begin with as `mpnet.*.xz`,
+`pieces.txt` with all pieces and `begun.npz`, between which of an encoder's own the new ones begin; and pairs to measure
+on as `measured.npz`. Each student leaves the files of its package in OUT/NAME.
+A lent machine runs no command as long as all of it takes: start it in a session of its own (`setsid`), and fetch what
+it leaves in OUT.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -45,11 +44,20 @@ BOOST = {
     "written_friends": 5.0,
     "written_messages": 4.0,
     "written_assistant": 4.0,
-    "written_asia": 2.0,
-    "written_europe": 2.0,
+    "written_asia": 3.0,
+    "written_europe": 3.0,
+    "written_tongues": 4.0,
+    "kdconv": 1.5,
+    "jaquad": 2.0,
+    "jsquad": 2.0,
+    "realpersonachat": 2.0,
+    "drcd_devtest": 1.5,
+    "everyday": 1.0,
+    "everyday_reworded": 1.0,
 }
+ELSEWHERE = 0.5  # of other sources in another language than English, which are manuals
 SHIPPED = Path(__file__).resolve().parent.parent / "packages/plainmind-reranker/src/plainmind_reranker"
-_PART = 14_000_000
+_MARKS = 4  # that mpnet's words have before the first of BERT's
 _BEGUN = time.time()
 
 
@@ -59,10 +67,13 @@ def log(text: str) -> None:
 
 
 def main() -> None:
-    """Find neighbours, train both, write the student, measure both."""
+    """Find neighbours, train all, write the students, measure all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument(
+        "--students", nargs="+", default=["shipped"], choices=("shipped", "twelve", "every_second")
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--seconds", type=float, default=800, help="since the start; measuring comes after it"
@@ -76,40 +87,68 @@ def main() -> None:
     data = packed.read(folder)
     log(f"{len(data.questions)} questions, {len(data.passages)} passages")
     measured = dict(np.load(folder / "measured.npz")) if (folder / "measured.npz").exists() else None
-    mpnet = _encoder(folder, "mpnet")
+    pieces = (folder / "pieces.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    with np.load(folder / "begun.npz") as begun:
+        numbers, shares = begun["numbers"], begun["shares"]
+    mpnet = _teacher(folder, len(pieces) - len(numbers), numbers, shares)
     tables = _tables(data, mpnet, given.seed)
     log("the neighbours are known")
-    teacher, student = reranker.train_together(
-        reranker.add_head(mpnet, given.seed), transformer.MPNET, _student(folder), transformer.MINILM, tables,
-        given.batch, given.seed, _BEGUN + given.seconds, tuple(given.rates), log, given.steps,
+    begun = [_student(folder, name, pieces, numbers, shares) for name in given.students]
+    teacher, students = reranker.train_together(
+        reranker.add_head(mpnet, given.seed), transformer.MPNET, begun, transformer.MINILM, tables, given.batch,
+        given.seed, _BEGUN + given.seconds, tuple(given.rates), log, given.steps,
     )  # fmt: skip
-    stream = io.BytesIO()
-    small: Any = {name: np.asarray(one, np.float16) for name, one in student.items()}
-    np.savez(stream, **small)
-    for number, at in enumerate(range(0, len(stream.getvalue()), _PART)):
-        (given.out / f"student.npz.{number}").write_bytes(stream.getvalue()[at : at + _PART])
-    log("the student is kept")
-    _measure("student", student, transformer.MINILM, measured, given.out)
+    for name, one in zip(given.students, students, strict=True):
+        arrays = {key: np.asarray(array) for key, array in one.items()}
+        reranker_files.write(given.out / name, arrays, pieces, transformer.MINILM.heads)
+    log("the students are kept")
+    for name, one in zip(given.students, students, strict=True):
+        _measure(name, one, transformer.MINILM, measured, given.out)
     _measure("teacher", teacher, transformer.MPNET, measured, given.out)
     log("done")
 
 
-def _student(folder: Path) -> Any:
-    """What the student goes on from: the one that is shipped."""
-    numbers = json.loads((folder / "minilm-tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    return {name: jnp.asarray(one) for name, one in reranker_files.read(SHIPPED, numbers).items()}
+def _student(
+    folder: Path, name: str, pieces: list[str], numbers: np.ndarray, shares: np.ndarray
+) -> transformer.Parameters:
+    """What a student begins as: the one that is shipped, or a reranker of twelve layers or every second of them.
+
+    Pieces that it did not know begin between those that it did.
+    """
+    own = len(pieces) - len(numbers)
+    if name == "shipped":
+        student = reranker_files.read(SHIPPED, {piece: at for at, piece in enumerate(pieces)})
+    else:
+        student = transformer.unpack(packed.read_arrays(folder, "twelve"))
+        room = np.zeros((len(numbers), student["word_embeddings.weight"].shape[1]), np.float32)
+        student["word_embeddings.weight"] = np.concatenate([student["word_embeddings.weight"], room])
+    if name == "every_second":
+        student = transformer.every_second(student)
+    words = student["word_embeddings.weight"]
+    new = words[own:]
+    is_unknown = ~new.any(1)
+    new[is_unknown] = reranker.grow(words[:own], numbers, shares)[is_unknown]
+    return {key: jnp.asarray(array, jnp.float32) for key, array in student.items()}
 
 
-def _encoder(folder: Path, name: str) -> transformer.Parameters:
-    return transformer.canonical(transformer.unpack(packed.read_arrays(folder, name)))
+def _teacher(folder: Path, own: int, numbers: np.ndarray, shares: np.ndarray) -> transformer.Parameters:
+    teacher = transformer.canonical(transformer.unpack(packed.read_arrays(folder, "mpnet")))
+    words = np.asarray(teacher["word_embeddings.weight"])[: _MARKS + own]
+    new = reranker.grow(words[_MARKS:], numbers, shares)
+    return {**teacher, "word_embeddings.weight": np.concatenate([words, new])}
 
 
 def _tables(data: packed.Packed, mpnet: transformer.Parameters, seed: int) -> reranker.Tables:
     """Questions with passages to tell apart."""
-    words = mpnet["word_embeddings.weight"][4:].astype(np.float32)
+    words = mpnet["word_embeddings.weight"][_MARKS:].astype(np.float32)
     near = reranker.find_neighbours(data.questions, data.passages, data.answer, words, seed)
     counts = np.bincount(data.source, minlength=len(data.names))
-    weight = np.array([BOOST.get(name, 1.0) for name in data.names]) / np.sqrt(np.maximum(counts, 1))
+    boosts = [BOOST.get(name.split(" ")[0], ELSEWHERE if " " in name else 1.0) for name in data.names]
+    weight = np.array(boosts) / np.sqrt(np.maximum(counts, 1))
+    english = np.array([" " not in name for name in data.names])
+    log(
+        f"{float((weight * counts)[english].sum() / (weight * counts).sum()):.2f} of what is drawn is English"
+    )
     return reranker.make_tables(
         data.questions, data.passages, data.answer, data.others, weight[data.source], near, data.reworded
     )

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tokenizers import Tokenizer
 
 from plainmind.guests.evaluation.dataset import AskedWorkspace, Question, read_dataset
 from plainmind.guests.evaluation.scoring import pieces_of
+from plainmind.guests.rerank.word_pieces import WordPieces
 from training.candidates import SHOWN
 from training.prepare_everyday import Cutter
 from training.reranker import padded
@@ -40,15 +40,12 @@ def texts_of(row: dict[str, Any]) -> Iterator[tuple[int, str]]:
             yield at, result["rest"]
 
 
-def write_pairs(files: Sequence[Path], words: Path, out: Path, results: int) -> None:
+def write_pairs(files: Sequence[Path], pieces: Path, out: Path, results: int) -> None:
     """Write every question with the passages of its first results."""
-    tokenizer = Tokenizer.from_file(str(words))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
+    cutter = WordPieces(pieces.read_text(encoding="utf-8").split("\n")[:-1])
 
     def encode(texts: Sequence[str], longest: int) -> tuple[np.ndarray, np.ndarray]:
-        found = tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return padded([np.array(one.ids[:longest], np.uint16) for one in found], longest)
+        return padded([np.array(cutter.encode(text)[:longest], np.uint16) for text in texts], longest)
 
     rows = [row for file in files for row in read_recorded(file)]
     passages = [
@@ -140,7 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     kinds = parser.add_subparsers(dest="kind", required=True)
     pairs = kinds.add_parser("pairs", help="for a reranker")
-    pairs.add_argument("words", type=Path, help="tokenizer.json of the encoder")
+    pairs.add_argument("pieces", type=Path, help="the word pieces, a line each")
     pairs.add_argument("out", type=Path)
     pairs.add_argument("files", type=Path, nargs="+")
     pairs.add_argument("--results", type=int, default=24)
@@ -152,7 +149,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     if given.kind == "pairs":
-        write_pairs(given.files, given.words, given.out, given.results)
+        write_pairs(given.files, given.pieces, given.out, given.results)
         return
     sets = []
     for one in given.sets:

@@ -260,20 +260,29 @@ def add_head(parameters: transformer.Parameters, seed: int) -> transformer.Param
     }
 
 
-def train_together(
-    teacher: Any, teacher_shape: transformer.Shape, student: Any, shape: transformer.Shape, tables: Tables, size: int,
-    seed: int, until: float, rates: tuple[float, float], log: Callable[[str], None], steps: int | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
-    """Teacher and student when the time has come (or after so many steps of the same groups).
+def grow(words: np.ndarray, numbers: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Rows of new pieces between an encoder's own, and as long as those are."""
+    new = (words[numbers] * shares.astype(np.float32)[..., None]).sum(1)
+    usual = np.linalg.norm(words, axis=1)[np.unique(numbers)].mean()
+    long: np.ndarray = new * (usual / np.maximum(np.linalg.norm(new, axis=1, keepdims=True), 1e-6))
+    return long
 
-    The teacher learns which passage answers; the student learns that too, and what the teacher says of each: at first a
-    little, and most of it when the teacher has learned something.
+
+def train_together(
+    teacher: Any, teacher_shape: transformer.Shape, students: Sequence[Any], shape: transformer.Shape, tables: Tables,
+    size: int, seed: int, until: float, rates: tuple[float, float], log: Callable[[str], None],
+    steps: int | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """Teacher and students when the time has come (or after so many steps of the same groups).
+
+    The teacher learns which passage answers; a student learns that too, and what the teacher says of each: at first a
+    little, and most of it when the teacher has learned something. One of six layers takes an eighth of its time.
     """
 
     @partial(jax.jit, donate_argnums=(0, 1))
     def step(
-        both: tuple[Any, Any], moments: tuple[Any, Any], tables: Tables, key: jax.Array, share: Any, fall: Any
-    ) -> tuple[Any, Any, jax.Array]:
+        models: list[Any], moments: list[Any], tables: Tables, key: jax.Array, share: Any, fall: Any
+    ) -> tuple[list[Any], list[Any], jax.Array]:
         of_group, of_cut, of_words = jax.random.split(key, 3)
         rows, passages = draw(tables, of_group, size, GROUP, 1, _OF_DOCUMENT)
         start, length = cut(tables.passage_lengths[passages], of_cut)
@@ -291,14 +300,17 @@ def train_together(
             scores = scores_of(one, shape, batch, whole=True)
             return trust * _loss_by_teacher(scores, said) + (1 - _TRUST * trust) * _loss_by_answers(scores)
 
-        (known, said), gradient = jax.value_and_grad(of_teacher, has_aux=True)(both[0])
-        learned, small_gradient = jax.value_and_grad(of_student)(both[1], jax.lax.stop_gradient(said))
-        first, first_moments = adam.update(gradient, moments[0], both[0], rates[0] * fall)
-        second, second_moments = adam.update(small_gradient, moments[1], both[1], rates[1] * fall)
-        return (first, second), (first_moments, second_moments), jnp.stack([known, learned])
+        (loss, said), gradient = jax.value_and_grad(of_teacher, has_aux=True)(models[0])
+        said = jax.lax.stop_gradient(said)
+        made, losses = [adam.update(gradient, moments[0], models[0], rates[0] * fall)], [loss]
+        for one, of_one in zip(models[1:], moments[1:], strict=True):
+            loss, gradient = jax.value_and_grad(of_student)(one, said)
+            made.append(adam.update(gradient, of_one, one, rates[1] * fall))
+            losses.append(loss)
+        return [one for one, _ in made], [one for _, one in made], jnp.stack(losses)
 
-    both = (teacher, student)
-    moments = (adam.start(teacher), adam.start(student))
+    models = [teacher, *students]
+    moments = [adam.start(one) for one in models]
     losses: list[jax.Array] = []
     begun: float | None = None
     at = 0
@@ -307,8 +319,8 @@ def train_together(
         share = at / steps if steps else (0.0 if begun is None else (time.time() - begun) / (until - begun))
         if share >= 1:
             break
-        both, moments, loss = step(
-            both, moments, tables, jax.random.fold_in(keys, at), share, adam.rate_at(share, 1.0)
+        models, moments, loss = step(
+            models, moments, tables, jax.random.fold_in(keys, at), share, adam.rate_at(share, 1.0)
         )
         if begun is None:
             loss.block_until_ready()
@@ -320,9 +332,9 @@ def train_together(
         if at % 200 == 0:
             log(f"step {at}: {_mean(losses)}")
     log(f"{at} steps: {_mean(losses)}")
-    return both
+    return models[0], models[1:]
 
 
 def _mean(losses: Sequence[jax.Array]) -> str:
-    teacher, student = jnp.stack(losses[-200:]).mean(0)
-    return f"teacher {float(teacher):.4f}, student {float(student):.4f}"
+    teacher, *students = jnp.stack(losses[-200:]).mean(0)
+    return f"teacher {float(teacher):.4f}, students {', '.join(f'{float(one):.4f}' for one in students)}"

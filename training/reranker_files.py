@@ -1,4 +1,4 @@
-"""Write the reranker as the files of its package: `python -m training.reranker_files STUDENT VOCABULARY FOLDER`.
+"""The reranker as the files of its package.
 
     model.onnx   the encoder with its matrices as whole numbers, for onnxruntime on any processor
     pieces.txt   the word pieces, a line each; the number of the line is the number of the piece
@@ -11,7 +11,6 @@ computed for the first place alone, from which the score is read.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 from pathlib import Path
@@ -23,7 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from training.transformer import MOST
 
-NAME = "plainmind-reranker-2"
+NAME = "plainmind-reranker-3"
 LONGEST = 192
 _OPSET = 17
 _OURS = (
@@ -170,22 +169,3 @@ def read(folder: Path, numbers: dict[str, int]) -> dict[str, np.ndarray]:
     every[[numbers[piece] for piece in pieces]] = words
     parameters["word_embeddings.weight"] = every
     return parameters
-
-
-def main() -> None:
-    """Write the files of a student that `make_reranker` made."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("student", type=Path)
-    parser.add_argument("vocabulary", type=Path, help="the tokenizer.json of the encoder it began as")
-    parser.add_argument("folder", type=Path)
-    given = parser.parse_args()
-    with np.load(given.student) as arrays:
-        parameters = {name: arrays[name].astype(np.float32) for name in arrays.files}
-    numbers = json.loads(given.vocabulary.read_text(encoding="utf-8"))["model"]["vocab"]
-    write(given.folder, parameters, sorted(numbers, key=numbers.__getitem__), heads=12)
-
-
-if __name__ == "__main__":
-    main()

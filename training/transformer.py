@@ -114,6 +114,18 @@ def canonical(arrays: Mapping[str, np.ndarray]) -> Parameters:
     return parameters
 
 
+def every_second(parameters: Mapping[str, Any]) -> Parameters:
+    """An encoder with half the layers: the second, the fourth and so on."""
+    kept: Parameters = {}
+    for name, array in parameters.items():
+        layer, _, rest = name.partition(".")
+        if not layer.isdigit():
+            kept[name] = array
+        elif int(layer) % 2:
+            kept[f"{int(layer) // 2}.{rest}"] = array
+    return kept
+
+
 def round_weight(weight: jax.Array, most: int) -> jax.Array:
     """A matrix in whole numbers up to `most`, one scale a row; what is learned passes through as if it were not."""
     scale = jnp.maximum(jnp.abs(weight).max(1, keepdims=True), 1e-12) / most

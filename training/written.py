@@ -25,6 +25,7 @@ FOLDER = Path(__file__).resolve().parent / "written"
 MOST = {
     "written_chat": 20_000, "written_asked": 20_000, "written_notes": 20_000, "written_friends": 30_000,
     "written_messages": 30_000, "written_assistant": 30_000, "written_asia": 10_000, "written_europe": 10_000,
+    "written_tongues": 10_000,
 }  # fmt: skip
 _ROOM = 480  # characters that a reranker reads of a result
 _BESIDE = 5
@@ -73,20 +74,16 @@ def read_documents(folder: Path = FOLDER) -> Iterator[Document]:
 
 
 def read_pairs(documents: Iterable[Document], seed: int) -> Iterator[Pair]:
-    """Questions in English about documents in English, each line that answers among its neighbours by chance."""
+    """Questions in any language, each line that answers among its neighbours by chance."""
     chance = random.Random(seed)
     for document in documents:
-        if document.language != "en":
-            continue
         for asked in document.questions:
-            if asked.language != "en":
-                continue
             silent = [at for at in range(len(document.lines)) if at not in asked.answers]
             starts = chance.sample(silent, min(_BESIDE, len(silent)))
             others = tuple(_window(document, at, silent, chance) for at in starts)
             for at in asked.answers:
                 passage = _window(document, at, range(len(document.lines)), chance)
-                yield Pair(asked.text, passage, "en", document.source, others)
+                yield Pair(asked.text, passage, asked.language, document.source, others)
 
 
 def read_sides(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:

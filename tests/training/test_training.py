@@ -258,9 +258,10 @@ def test_a_teacher_learns_which_passage_answers_and_a_student_learns_beside_it(
         log: list[str] = []
         start = reranker.add_head(encoder("mpnet", 600), 1)
         first = reranker.add_head(encoder("bert", 600), 1)
-        copies = [jax.tree.map(jnp.copy, one) for one in (start, first)]
-        teacher, student = reranker.train_together(
-            copies[0], transformer.MPNET, copies[1], transformer.MINILM, tables, 8, 1, 0, (3e-3, 3e-3), log.append,
+        deep = reranker.add_head(encoder("bert", 600, layers=2), 1)
+        copies = [jax.tree.map(jnp.copy, one) for one in (start, first, deep)]
+        teacher, (student, deeper) = reranker.train_together(
+            copies[0], transformer.MPNET, copies[1:], transformer.MINILM, tables, 8, 1, 0, (3e-3, 3e-3), log.append,
             steps=40,
         )  # fmt: skip
     questions = [np.array([110])]
@@ -276,6 +277,7 @@ def test_a_teacher_learns_which_passage_answers_and_a_student_learns_beside_it(
 
     assert apart(teacher, transformer.MPNET) > apart(start, transformer.MPNET) + 1
     assert apart(student, transformer.MINILM) > apart(first, transformer.MINILM) + 1
+    assert apart(deeper, transformer.MINILM) > apart(deep, transformer.MINILM) + 1
     assert log[-1].startswith("40 steps")
 
 
@@ -330,6 +332,15 @@ def test_the_files_of_a_reranker_say_what_the_trained_one_says(tmp_path: Path) -
         near.append(abs(float(whole[0]) - float(alone[0])))
         far.append(abs(float(plain[0]) - float(alone[0])))
     assert sum(near) < sum(far) / 2
+
+
+def test_half_the_layers_are_every_second_one() -> None:
+    whole = encoder("bert", 20, layers=4)
+    half = transformer.every_second(whole)
+
+    assert {name.split(".")[0] for name in half if name[0].isdigit()} == {"0", "1"}
+    assert np.array_equal(half["1.q.weight"], whole["3.q.weight"])
+    assert half["word_embeddings.weight"] is whole["word_embeddings.weight"]
 
 
 def test_a_second_look_is_measured_by_the_evidence_it_puts_first() -> None:

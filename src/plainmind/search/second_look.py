@@ -31,6 +31,7 @@ _OTHER_LEVEL, _OF_WORTH, _OF_OTHER_ANSWER, _OF_DELAY = -2.3, 3.7, 0.14, -6.0
 _PASSAGE_CHARS = 480  # about what is read of a snippet at once
 # Of so many results the rest is read too, after the best lines of so many: later ones can be spared if time is short.
 _READ_WHOLE, _READ_BEFORE = 8, 16
+_FIRST_WIDE, _MORE_OF_WIDE = "⺀", 2  # an ideograph, a kana or a syllable of Hangul is nearly a piece
 _LEAST_LEFT = 60  # characters: less says nothing
 
 
@@ -48,22 +49,29 @@ def windows_of(hit: SearchHit) -> tuple[str, str]:
     """
     lines = hit.snippet.split("\n")
     first = last = min(max(0, hit.best_line - hit.start_line), len(lines) - 1)
-    room = _PASSAGE_CHARS - len(hit.headings) - len(lines[first])
+    room = _PASSAGE_CHARS - _width(hit.headings) - _width(lines[first])
     while True:
         grown = False
-        if last + 1 < len(lines) and len(lines[last + 1]) < room:
+        if last + 1 < len(lines) and _width(lines[last + 1]) < room:
             last += 1
-            room -= len(lines[last]) + 1
+            room -= _width(lines[last]) + 1
             grown = True
-        if first and len(lines[first - 1]) < room:
+        if first and _width(lines[first - 1]) < room:
             first -= 1
-            room -= len(lines[first]) + 1
+            room -= _width(lines[first]) + 1
             grown = True
         if not grown:
             break
     head = f"{hit.headings}\n" if hit.headings else ""
     rest = "\n".join([*lines[:first], *lines[last + 1 :]]).strip()
     return head + "\n".join(lines[first : last + 1]), head + rest if len(rest) > _LEAST_LEFT else ""
+
+
+def _width(text: str) -> int:
+    """How many letters of an alphabet are about as many pieces as this text is."""
+    if text.isascii():
+        return len(text)
+    return len(text) + _MORE_OF_WIDE * sum(letter >= _FIRST_WIDE for letter in text)
 
 
 def let_read(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
+LONGEST_RUN = 4  # ideographs that are one piece
+IDEOGRAPH = re.compile(
+    "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
 _LONGEST_WORD = 100
 _MOST_REMEMBERED = 20_000
-# Ideographs stand each for itself.
-_IDEOGRAPHS = (
-    *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
-    *((0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0x2F800, 0x2FA1F)),
-)
+_FIRST_IDEOGRAPH = "\u3400"
+_OF_KANA = "\u3099\u309a"  # marks that make another letter, not the same one with an accent
 
 
 class _Letters(dict[int, str]):
@@ -25,13 +27,15 @@ class _Letters(dict[int, str]):
 def _letter(letter: str, code: int) -> str:
     if letter in "\t\n\r ":
         return " "
+    if letter in _OF_KANA:
+        return letter
     category = unicodedata.category(letter)
     if category == "Zs":
         return " "
     if category in ("Mn", "Cc", "Cf", "Cn", "Co", "Cs") or code == 0xFFFD:
         return ""
     is_sign = letter.isascii() and not letter.isalnum()
-    if is_sign or category.startswith("P") or any(low <= code <= high for low, high in _IDEOGRAPHS):
+    if is_sign or category.startswith("P") or IDEOGRAPH.match(letter):
         return f" {letter} "
     return letter
 
@@ -48,35 +52,53 @@ class WordPieces:
     """Cuts words into the longest pieces that are known, from the left."""
 
     def __init__(self, pieces: Sequence[str]) -> None:
-        self._numbers = {piece: number for number, piece in enumerate(pieces)}
-        self._unknown = self._numbers["[UNK]"]
+        self.numbers = {piece: number for number, piece in enumerate(pieces)}
+        self._unknown = self.numbers["[UNK]"]
         self._remembered: dict[str, tuple[int, ...]] = {}
 
     def number(self, piece: str) -> int:
         """The number of a piece that is known to be there, such as a mark."""
-        return self._numbers[piece]
+        return self.numbers[piece]
 
     def encode(self, text: str) -> list[int]:
         """The numbers of the pieces of a text."""
-        return [number for word in split_words(text) for number in self._word(word)]
+        words = split_words(text)
+        if max(text, default="") >= _FIRST_IDEOGRAPH:
+            words = self._join(words)
+        return [number for word in words for number in self._word(word)]
+
+    def _join(self, words: Sequence[str]) -> list[str]:
+        """Words, with ideographs that stand side by side joined to the longest pieces that are known."""
+        joined = []
+        at = 0
+        while at < len(words):
+            size = 1
+            if IDEOGRAPH.fullmatch(words[at]):
+                size = LONGEST_RUN
+                while size > 1 and "".join(words[at : at + size]) not in self.numbers:
+                    size -= 1
+            joined.append("".join(words[at : at + size]))
+            at += size
+        return joined
 
     def familiarity(self, text: str) -> float:
         """The share of the words, other than signs and numbers, that are known as a whole."""
         words = [word for word in split_words(text) if len(word) > 1 and word.isalpha()]
         if not words:
             return 0.0
-        return sum(word in self._numbers for word in words) / len(words)
+        return sum(word in self.numbers for word in words) / len(words)
 
     def _word(self, word: str) -> tuple[int, ...]:
         found = self._remembered.get(word)
         if found is None:
-            found = self._cut(word)
+            found = self.cut(word)
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
             self._remembered[word] = found
         return found
 
-    def _cut(self, word: str) -> tuple[int, ...]:
+    def cut(self, word: str) -> tuple[int, ...]:
+        """The numbers of the pieces of a word."""
         if len(word) > _LONGEST_WORD:
             return (self._unknown,)
         found = []
@@ -84,10 +106,10 @@ class WordPieces:
         while start < len(word):
             end = len(word)
             prefix = "##" if start else ""
-            while end > start and prefix + word[start:end] not in self._numbers:
+            while end > start and prefix + word[start:end] not in self.numbers:
                 end -= 1
             if end == start:
                 return (self._unknown,)
-            found.append(self._numbers[prefix + word[start:end]])
+            found.append(self.numbers[prefix + word[start:end]])
             start = end
         return tuple(found)
