@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import add
 
@@ -498,7 +498,7 @@ _HINTS = (  # noqa: SIM905 (a line each would be two pages)
 ).split("|")
 # The same for German, French, Spanish, Italian, Portuguese, Dutch and Russian.
 _OTHER_HINTS = (  # noqa: SIM905 (a line each would be two pages)
-    "heute|gestern|bermorgen|vor |letzte|vergangen|dieses|dieser|diese |chste|montag|dienstag|mittwoch|donnerstag|"
+    "heute|gestern|bermorgen|vor |letzte|vergangen|diese|chste|montag|dienstag|mittwoch|donnerstag|"
     "freitag|samstag|sonnabend|sonntag|wochenende|im |anfang|weihnachten|silvester|märz|maerz|oktober|dezember|0. |"
     "hier|aujourd|ce matin|ce soir|demain|il y a|dernier|dernièr|semaine|cette|prochain|week-end|lundi|mardi|"
     "mercredi|jeudi|vendredi|samedi|dimanche|printemps|été|automne|hiver|noël|janvier|vrier|mars|avril|juin|"
@@ -568,6 +568,7 @@ def mentioned_days(query: str, today: date) -> tuple[DayRange, ...]:
     query = _normalize(query[:_LONGEST_QUERY])
     taken = bytearray(len(query))
     found: dict[int, DayRange] = {}
+    besides: dict[int, DayRange] = {}
     for words, resolve in _patterns(query):
         for match in words.finditer(query):
             start, end = match.span()
@@ -579,8 +580,10 @@ def mentioned_days(query: str, today: date) -> tuple[DayRange, ...]:
             except (ValueError, OverflowError):  # a day outside the calendar is no day
                 continue
             if span is not None:
-                found[start] = DayRange(*span, match[0].strip())
-    return tuple(_put_together(sorted(found.items()), query, today))
+                found[start] = DayRange(*span[:2], match[0].strip())
+                if len(span) > 2:
+                    besides[start] = DayRange(*span[2:], found[start].text)
+    return tuple(_put_together(sorted(found.items()), besides, query, today))
 
 
 def _stretch(span: DayRange, before: str, after: str, today: date) -> DayRange:
@@ -600,10 +603,13 @@ def _stretch(span: DayRange, before: str, after: str, today: date) -> DayRange:
     return span
 
 
-def _put_together(found: Sequence[tuple[int, DayRange]], query: str, today: date) -> Iterator[DayRange]:
+def _put_together(
+    found: Sequence[tuple[int, DayRange]], besides: Mapping[int, DayRange], query: str, today: date
+) -> Iterator[DayRange]:
     """Make one of days that belong together: "Monday to Friday", "Monday 19 October", "the Sunday before 25 October".
 
     A Sunday or a Monday that another day tells is not the last one.
+    What may be meant besides is meant only by a name that stands alone.
     """
     together: list[tuple[int, DayRange]] = []
     joined: set[int] = set()
@@ -623,7 +629,10 @@ def _put_together(found: Sequence[tuple[int, DayRange]], query: str, today: date
         together.append((start, span))
     for start, span in together:
         after = query[start + len(span.text) :]
-        yield span if start in joined else _stretch(span, query[:start], after, today)
+        stretched = span if start in joined else _stretch(span, query[:start], after, today)
+        yield stretched
+        if start in besides and start not in joined and stretched is span:
+            yield besides[start]
 
 
 def _from_to(one: DayRange, other: DayRange, text: str) -> DayRange:
