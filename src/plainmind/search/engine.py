@@ -32,6 +32,7 @@ from plainmind.search.pages import (
     RankedChunk,
     Shelf,
     Stake,
+    may_be_open,
     names_day,
     parse,
     stake_of,
@@ -720,20 +721,6 @@ def restricted(text: str, where: SearchFilter, today: date) -> tuple[str, Search
     from plainmind.index.filters import restrict
 
     return restrict(text, where, today)
-
-
-# What a question has in it that may ask for all that is known of who asks, or for what is new.
-_LONGEST_OPEN = 80
-_OPEN_MARKS = """
-about me|about my|about the u|am i|know me|mber me|mich| mir|n ich| de m|obre m| soy| moi|suis|di me|hi sono| mim|u eu
-| mij|ben ik|new|neu|late|recen|rzlich|nuev|nove|ltima|nouve|derni|nuov|novi|nieuw|我|私|僕|俺|自|나|저|내|최|요|새|近
-|新
-""".replace("\n", "").split("|")
-
-
-def may_be_open(text: str) -> bool:
-    """Whether a question may name no subject; most do, and need not load what tells."""
-    return len(text) <= _LONGEST_OPEN and any(map(text.lower().__contains__, _OPEN_MARKS))
 
 
 def _selection() -> ModuleType:

@@ -13,6 +13,7 @@ from itertools import accumulate, repeat
 from plainmind.base.lazy import IGNORECASE, Lock, pattern
 from plainmind.base.model import Chunk, TermStatistics, date, split_lines
 from plainmind.base.value import value
+from plainmind.index.bm25 import MOST_COUNTED
 from plainmind.text.terms import (
     DayRange,
     clues,
@@ -159,6 +160,20 @@ def _capitalised_words(text: str) -> frozenset[str]:
     if others.isascii() and others == others.lower():
         return frozenset()
     return frozenset(word.casefold() for word in _CAPITALISED.findall(others))
+
+
+# What a question has in it that may ask for all that is known of who asks, or for what is new.
+_LONGEST_OPEN = 80
+_OPEN_MARKS = """
+about me|about my|about the u|am i|know me|mber me|mich| mir|n ich| de m|obre m| soy| moi|suis|di me|hi sono| mim|u eu
+| mij|ben ik|new|neu|late|recen|rzlich|nuev|nove|ltima|nouve|derni|nuov|novi|nieuw|我|私|僕|俺|自|나|저|내|최|요|새|近
+|新
+""".replace("\n", "").split("|")
+
+
+def may_be_open(text: str) -> bool:
+    """Whether a question may name no subject; most do, and need not load what tells."""
+    return len(text) <= _LONGEST_OPEN and any(map(text.lower().__contains__, _OPEN_MARKS))
 
 
 def term_weights(terms: Sequence[str], statistics: TermStatistics) -> Mapping[str, float]:
@@ -590,9 +605,7 @@ TermSet: TypeAlias = int
 # In order: the position of a unit in its page, the number of a term that stands in it, and how often it does.
 Found: TypeAlias = Sequence[tuple[int, int, int]]
 
-# How often a term stands in a chunk is counted so far.
-COUNTLESS = 255
-_STANDS = b"0" + b"1" * COUNTLESS  # by count: the digit of a set of terms
+_STANDS = b"0" + b"1" * MOST_COUNTED  # by count: the digit of a set of terms
 
 
 class QuestionWords:
@@ -751,7 +764,7 @@ def limit_to_counts(found: Found, counts: bytes) -> Found:
         left[number] -= count
     if min(left, default=0) >= 0:
         return found
-    left = [count if count < COUNTLESS else sys.maxsize for count in counts]
+    left = [count if count < MOST_COUNTED else sys.maxsize for count in counts]
     kept = []
     for position, number, count in found:
         counted = min(count, left[number])
@@ -781,19 +794,3 @@ def _count_overlapping(text: str, part: str) -> int:
         count += 1
         at = text.find(part, at + 1)
     return count
-
-
-# BM25's saturation: the second mention of a word counts less than the first.
-SATURATION = 1.2
-
-
-class Saturated(dict[int, float]):
-    """What a term of some weight adds to the words of a window, by how often it stands there."""
-
-    def __init__(self, weight: float) -> None:
-        super().__init__()
-        self._weight = weight
-
-    def __missing__(self, count: int) -> float:
-        self[count] = worth = self._weight * (1.0 if count >= COUNTLESS else count / (count + SATURATION))
-        return worth
