@@ -35,6 +35,7 @@ from plainmind.search.pages import (
     may_be_open,
     names_day,
     parse,
+    restricted,
     stake_of,
 )
 from plainmind.search.snippets import (
@@ -338,6 +339,7 @@ class SearchEngine:
             if _has_repeats(snippets):
                 snippets = _selection().each_once(chain(snippets, grown), pool)
         put_wording_first(snippets, query, asked)
+        put_bare_headings_behind(snippets)
         explanations = _selection().Explanations(query, asked, settings.recency, today) if explain else None
         hits = self._hits(query, snippets, asked, stake, explanations, today=today, most=wanted)
         floor = settings.min_score if min_score is None else min_score
@@ -587,6 +589,20 @@ def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: Questi
     snippets[:COMPARED] = sorted(best, key=lambda snippet: -snippet.score)
 
 
+# What headings are worth below which nothing stands: they name what a question is about, and say nothing of it.
+_OF_BARE_HEADINGS = 0.3
+
+
+def put_bare_headings_behind(snippets: list[Snippet]) -> None:
+    """Let those of the best that are headings and nothing else come later."""
+    best = snippets[:COMPARED]
+    for snippet in best:
+        if all(line.startswith("#") for line in snippet.text.split("\n") if line):
+            least = min(snippet.score, NOTHING_IN_COMMON)
+            snippet.score = max(least, _OF_BARE_HEADINGS * snippet.score)
+    snippets[:COMPARED] = sorted(best, key=lambda snippet: -snippet.score)
+
+
 # Which of the next ones may speak of the same as the first: so near to it, with so much of what its line says of the
 # question, which has to be something. Asked about now, one that says so may be farther behind, with one name in common.
 _NEXT, _LEAST_WORDS = 3, 2
@@ -708,19 +724,6 @@ def chances_of(
         )
         chances.append(first)
     return chances
-
-
-# What a question with a filter has in it; most have none, and need not load what reads them.
-_FILTER_MARKS = ('"', "“", "„", " -", "tag:", "title:", "path:", "since:", "until:")
-
-
-def restricted(text: str, where: SearchFilter, today: date) -> tuple[str, SearchFilter]:
-    """The words of a question, and the filter with what it restricts itself to."""
-    if not text.startswith("-") and not any(map(text.lower().__contains__, _FILTER_MARKS)):
-        return text, where
-    from plainmind.index.filters import restrict
-
-    return restrict(text, where, today)
 
 
 def _selection() -> ModuleType:

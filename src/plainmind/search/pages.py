@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import accumulate, repeat
 
 from plainmind.base.lazy import IGNORECASE, Lock, pattern
-from plainmind.base.model import Chunk, TermStatistics, date, split_lines
+from plainmind.base.model import Chunk, SearchFilter, TermStatistics, date, split_lines
 from plainmind.base.value import value
 from plainmind.index.bm25 import MOST_COUNTED
 from plainmind.text.terms import (
@@ -25,6 +25,7 @@ from plainmind.text.terms import (
     query_terms,
     spaceless_stretches,
     stands_in,
+    without_days,
     word_terms,
     words_of,
 )
@@ -58,14 +59,6 @@ _RECENT_EAST_ASIAN = tuple(
     """
     最近 最新 目前 现在 現在 当前 當前 如今 眼下 还在 還在 仍然 还是 近頃 このごろ 今の 今は 今も 今どこ まだ もう 最後
     최근 최신 요즘 요새 현재 지금 이제 아직 여전히
-    """.split()  # noqa: SIM905
-)
-# How the names of months and weekdays begin, in English, German, Spanish and French.
-_OF_THE_CALENDAR = tuple(
-    """
-    jan ene feb fév marc marz märz mars apr abr avr may mai jun juin jul juil aug agosto août sep oct okt nov dec
-    dez dic déc spring summer autumn winter mon tue wed thu fri sat sun dienstag mittwoch donnerstag samstag sonntag
-    sonnabend lun mart mard mié mier merc jue jeu vie vend sáb sab sam dom dim
     """.split()  # noqa: SIM905
 )
 _CAPITALISED = pattern(r"\b[^\W\d_a-z]\w+")
@@ -134,7 +127,7 @@ def parse(text: str, *, today: date) -> ParsedQuery:
     """Take a question apart; `today` decides what "last Friday" means."""
     text = " ".join(text[:LONGEST_QUESTION].split())
     days = mentioned_days(text, today)
-    found = query_terms(_without_days(text, days))
+    found = query_terms(without_days(text, days))
     return ParsedQuery(
         text=text,
         terms=found.terms,
@@ -144,22 +137,25 @@ def parse(text: str, *, today: date) -> ParsedQuery:
     )
 
 
-def _without_days(text: str, days: Sequence[DayRange]) -> str:
-    """A question without the words that name its days from today; dates, months and weekdays may stand in a text."""
-    left = text
-    for span in days:
-        if not any(map(str.isdecimal, span.text)):
-            kept = [word for word in span.text.split() if word.casefold().startswith(_OF_THE_CALENDAR)]
-            left = left.replace(span.text, f" {' '.join(kept)} ")
-    return left if left.strip() else text
-
-
 def _capitalised_words(text: str) -> frozenset[str]:
     """The words with a capital but the first: that has one of its own, and names no person."""
     others = text.partition(" ")[2]
     if others.isascii() and others == others.lower():
         return frozenset()
     return frozenset(word.casefold() for word in _CAPITALISED.findall(others))
+
+
+# What a question with a filter has in it; most have none, and need not load what reads them.
+_FILTER_MARKS = ('"', "“", "„", " -", "tag:", "title:", "path:", "since:", "until:")
+
+
+def restricted(text: str, where: SearchFilter, today: date) -> tuple[str, SearchFilter]:
+    """The words of a question, and the filter with what it restricts itself to."""
+    if not text.startswith("-") and not any(map(text.lower().__contains__, _FILTER_MARKS)):
+        return text, where
+    from plainmind.index.filters import restrict
+
+    return restrict(text, where, today)
 
 
 # What a question has in it that may ask for all that is known of who asks, or for what is new.

@@ -550,6 +550,16 @@ _WEEKS_BEFORE = 13
 _WEEKS_BEFORE_A_DAY = 2
 
 
+# How the names of months and weekdays begin, in English, German, Spanish and French.
+_OF_THE_CALENDAR = tuple(
+    """
+    jan ene feb fév marc marz märz mars apr abr avr may mai jun juin jul juil aug agosto août sep oct okt nov dec
+    dez dic déc spring summer autumn winter mon tue wed thu fri sat sun dienstag mittwoch donnerstag samstag sonntag
+    sonnabend lun mart mard mié mier merc jue jeu vie vend sáb sab sam dom dim
+    """.split()  # noqa: SIM905
+)
+
+
 @value
 class DayRange:
     """Days from `first` to `last`, both included, and the words that named them."""
@@ -640,6 +650,16 @@ def _from_to(one: DayRange, other: DayRange, text: str) -> DayRange:
     if 0 < (one.first - other.last).days < 7 and one.first.toordinal() > 7:
         return DayRange(one.first - timedelta(weeks=1), other.last, text)
     return DayRange(min(one.first, other.first), max(one.last, other.last), text)
+
+
+def without_days(text: str, days: Sequence[DayRange]) -> str:
+    """A question without the words that name its days from today; dates, months and weekdays may stand in a text."""
+    left = text
+    for span in days:
+        if not any(map(str.isdecimal, span.text)):
+            kept = [word for word in span.text.split() if word.casefold().startswith(_OF_THE_CALENDAR)]
+            left = left.replace(span.text, f" {' '.join(kept)} ")
+    return left if left.strip() else text
 
 
 def has_digit(text: str) -> bool:
