@@ -24,6 +24,7 @@ from plainmind.text.terms import (
     normalize,
     query_terms,
     spaceless_stretches,
+    speaker_of,
     stands_in,
     without_days,
     word_terms,
@@ -362,7 +363,6 @@ PLAIN_SHARE = 16
 _TYPOGRAPHY = "“”—–…•·‘„«»\xa0"
 BEYOND_ASCII = pattern(r"[^\0-\x7f]")
 _SPACE = pattern(r"\s")
-_SPEAKER = pattern(r"[\s>*_-]*(\w+)[*_]*\s?[:：]")
 
 
 class Page:
@@ -484,12 +484,6 @@ def _with_spaces(text: str) -> str:
     text = text.replace("\n", " ")
     # Whatever else divides words cannot be printed, and seldom stands in a text.
     return text if text.isprintable() else _SPACE.sub(" ", text)
-
-
-def speaker_of(unit: str) -> str | None:
-    """Who says a line of a conversation: `Anna: …`, `**Anna:** …`, `- Anna: …`."""
-    match = _SPEAKER.match(unit) if ":" in unit or "：" in unit else None
-    return match[1].casefold() if match else None
 
 
 WORTH_AN_INDEX = 32  # readings

@@ -28,7 +28,6 @@ from plainmind.search.pages import (
     is_one_line,
     names_day,
     places_of,
-    speaker_of,
     units_of,
 )
 from plainmind.search.snippets import ReadChunk, Snippet
@@ -38,6 +37,7 @@ from plainmind.text.terms import (
     letters_without_spaces,
     may_be_spaceless,
     query_terms,
+    speaker_of,
     weight,
 )
 

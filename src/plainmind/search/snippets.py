@@ -34,11 +34,10 @@ from plainmind.search.pages import (
     kinds_of,
     limit_to_counts,
     places_of,
-    speaker_of,
     terms_with,
     units_of,
 )
-from plainmind.text.terms import letters_of
+from plainmind.text.terms import letters_of, speaker_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -434,6 +434,15 @@ def fold(word: str) -> str:
     return bare.translate(_WITHOUT_STROKES) if any(map(bare.__contains__, _UNDECOMPOSED)) else bare
 
 
+_SPEAKER = pattern(r"[\s>*_-]*(\w+)[*_]*\s?[:：]")
+
+
+def speaker_of(unit: str) -> str | None:
+    """Who says a line of a conversation: `Anna: …`, `**Anna:** …`, `- Anna: …`."""
+    match = _SPEAKER.match(unit) if ":" in unit or "：" in unit else None
+    return match[1].casefold() if match else None
+
+
 # The best lines of a search are looked at several times over.
 @lru_cache(maxsize=256)
 def letters_of(line: str) -> str:
