@@ -26,6 +26,7 @@ from plainmind.embed.protocol import complete
 from plainmind.search.pages import (
     LONGEST_QUESTION,
     NEAREST,
+    SAME_SUBJECT,
     AsWritten,
     ParsedQuery,
     QuestionWords,
@@ -57,7 +58,8 @@ if TYPE_CHECKING:
 
     from plainmind.embed.protocol import Embedder
     from plainmind.index.protocol import IndexReader, IndexStore
-    from plainmind.search.selection import Explanations, Unwanted
+    from plainmind.search.doubts import Explanations
+    from plainmind.search.selection import Unwanted
     from plainmind.search.snippets import Hides
 
     T = TypeVar("T")
@@ -340,7 +342,7 @@ class SearchEngine:
                 snippets = _selection().each_once(chain(snippets, grown), pool)
         put_wording_first(snippets, query, asked)
         put_bare_headings_behind(snippets)
-        explanations = _selection().Explanations(query, asked, settings.recency, today) if explain else None
+        explanations = _doubts().Explanations(query, asked, settings.recency, today) if explain else None
         hits = self._hits(query, snippets, asked, stake, explanations, today=today, most=wanted)
         floor = settings.min_score if min_score is None else min_score
         if query.is_empty:  # all that was asked for is what it has to be, and it is
@@ -544,6 +546,9 @@ class SearchEngine:
         at = None if query.days or not weighed else about_the_same(weighed, asked, query)
         if at is not None:
             older = _selection().put_newer_first(weighed, chances, at, query, today)
+        newer = None
+        if at is None and weighed and query.asks_for_recent:
+            newer = _selection().newer_line(weighed[0][2], asked, today)
         for (worth, exact, snippet), score in zip(weighed[:most], chances, strict=False):
             best, unit = snippet.best
             chunk = best.ranked.chunk
@@ -556,7 +561,7 @@ class SearchEngine:
                 source=chunk.source,
                 explanation=explanations.of(best, unit, score, exact=exact) if explanations else None,
                 headings=chunk.context,
-                best_line=best.places[unit][0],
+                best_line=best.places[unit][0] if hits or newer is None else newer,
                 also=tuple(map(_place_of, snippet.also)),
                 older=() if hits else older,
                 worth=worth,
@@ -606,7 +611,7 @@ def put_bare_headings_behind(snippets: list[Snippet]) -> None:
 # Which of the next ones may speak of the same as the first: so near to it, with so much of what its line says of the
 # question, which has to be something. Asked about now, one that says so may be farther behind, with one name in common.
 _NEXT, _LEAST_WORDS = 3, 2
-_AS_GOOD, _A_CHANGE, _SAME_SUBJECT, _SOMETHING = 0.6, 0.3, 0.9, 0.3
+_AS_GOOD, _A_CHANGE, _SOMETHING = 0.6, 0.3, 0.3
 
 
 def about_the_same(
@@ -625,12 +630,11 @@ def about_the_same(
         if read.wording is None or theirs.path == chunk.path or theirs.source == "sessions":
             continue
         shared = read.wording.own[place] & said
-        if asked.shares[shared] < _SAME_SUBJECT * asked.shares[said]:
-            continue
-        if shared.bit_count() >= _LEAST_WORDS and other_worth >= _AS_GOOD * worth:
+        is_same = asked.shares[shared] >= SAME_SUBJECT * asked.shares[said]
+        if is_same and shared.bit_count() >= _LEAST_WORDS and other_worth >= _AS_GOOD * worth:
             return at
         is_near = query.asks_for_recent and other_worth >= _A_CHANGE * worth
-        if is_near and _selection().holds_from_now(other):
+        if is_near and _selection().tells_anew(other, asked, said):
             return at
     return None
 
@@ -737,9 +741,15 @@ def _doubt_of_first(query: ParsedQuery, weighed: Sequence[tuple[float, bool, Sni
     """What speaks against the first; most questions name nothing that could be missing."""
     if not query.exact and not query.named and "'s " not in query.text and "’s " not in query.text:
         return 0.0
-    from plainmind.search.doubts import doubt_of_first
+    doubt: float = _doubts().doubt_of_first(query, weighed)
+    return doubt
 
-    return doubt_of_first(query, weighed)
+
+def _doubts() -> ModuleType:
+    """What speaks for the first and against it, told where it is asked for."""
+    from plainmind.search import doubts
+
+    return doubts
 
 
 def _has_repeats(snippets: Sequence[Snippet]) -> bool:

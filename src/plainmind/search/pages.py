@@ -73,6 +73,8 @@ _RARE = 3.0
 DAY_WEIGHT = 2.5
 # What all words are worth together in a line that has them, by `Weights`: days are worth their share of it.
 _OF_WORDS = 0.87
+# What has so much of what a line says of the question speaks of the same.
+SAME_SUBJECT = 0.9
 # So many of the nearest in meaning are read closely whatever their words, and lifted where those say too little.
 NEAREST = 4
 
