@@ -141,6 +141,7 @@ def test_what_is_told_anew_below_in_the_same_note_is_its_best_line(tmp_path, kep
         ("- The NAS is called atlas.", "- The NAS moved to the attic.", "what is the NAS called now?"),
         ("- The NAS is called atlas.", "- The NAS is now in the attic.", "what is the NAS called now?"),
         ("- The NAS is called atlas.", "- The NAS now has 12 TB.", "what is the NAS called now?"),
+        ("- The NAS is called atlas.", "# The NAS renamed", "what is the NAS called now?"),
         ("- Mia lives in Bonn.", "- Mia changed the tyres.", "where does Mia live now?"),
         ("- Mia lives in Bonn.", "- Mia has had a cold since Monday.", "where does Mia live now?"),
         ("- Mia lives in Bonn.", "- Mia now works part time.", "where does Mia live now?"),
@@ -158,6 +159,13 @@ def test_a_newer_line_about_something_else_of_the_same_is_not_told_anew(
     notes = {"kept": f"{kept}\n{told}\n"} if is_one_note else {"kept": kept, "2026-01-10": told}
     with memory_with(tmp_path, **notes) as memory:
         assert best_line(memory.search(question, today=TODAY).hits[0]) == kept
+
+
+def test_a_line_that_says_what_holds_now_stays_the_best_line_of_its_note(tmp_path):
+    with memory_with(tmp_path, kept="- The NAS is now called atlas.\n- Renamed the NAS.\n") as memory:
+        first = memory.search("what is the NAS called now?", today=TODAY).hits[0]
+
+    assert best_line(first) == "- The NAS is now called atlas."
 
 
 @pytest.mark.parametrize(

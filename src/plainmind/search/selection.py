@@ -662,7 +662,8 @@ def newer_line(snippet: Snippet, asked: QuestionWords, today: date) -> int | Non
     """The line of a snippet that says what holds now of what its best one says, if that is another one."""
     best = _best_line(snippet)
     lines = snippet.text.split("\n")
-    if snippet.best[0].ranked.chunk.source == "sessions" or _FROM_NOW.search(best) or best not in lines:
+    has_every_line = len(lines) == snippet.end_line - snippet.start_line + 1
+    if snippet.best[0].ranked.chunk.source == "sessions" or _FROM_NOW.search(best) or not has_every_line:
         return None
     day = _last_day_in(best, today)
     for at in range(len(lines) - 1, -1, -1):
