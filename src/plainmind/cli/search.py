@@ -181,7 +181,7 @@ def _beside_the_question(
     memory: Memory, arguments: argparse.Namespace, result: SearchResult
 ) -> Iterator[str]:
     """Where else an answer may be, when none is certain: the folder one is in, conversations, the output of tools."""
-    if result.is_certain:
+    if result.is_certain or not result.query.strip():
         return
     yield from _left_out(memory)
     yield from _beside_the_notes(memory)
