@@ -572,3 +572,13 @@ def test_a_brief_heading_is_shown_with_the_line_below_it_that_says_most(cli, wor
         .endswith("memory/boiler.md:1  The Vaillant boiler: Serviced in May.")
     )
     assert cli("search", "bare", "--brief", "-n", "1").out.endswith("memory/boiler.md:7  Bare\n")
+
+
+def test_the_title_of_an_empty_note_that_is_hardly_near_is_no_hit(cli, tmp_path):
+    cli("init", "other")
+    (tmp_path / "other" / "memory" / "boat.md").write_text("- the boat is red\n")
+
+    found = cli("search", "paint plan", "--workspace", "other", "--min-score", "0")
+
+    assert found.out.splitlines()[0].endswith("memory/boat.md:1")
+    assert "MEMORY.md" not in found.out

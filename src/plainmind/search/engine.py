@@ -603,8 +603,7 @@ def put_bare_headings_behind(snippets: list[Snippet]) -> None:
     best = snippets[:COMPARED]
     for snippet in best:
         if all(line.startswith("#") for line in snippet.text.split("\n") if line):
-            least = min(snippet.score, NOTHING_IN_COMMON)
-            snippet.score = max(least, _OF_BARE_HEADINGS * snippet.score)
+            snippet.score *= _OF_BARE_HEADINGS
     snippets[:COMPARED] = sorted(best, key=lambda snippet: -snippet.score)
 
 
