@@ -138,6 +138,57 @@ def test_what_is_told_anew_below_in_the_same_note_is_its_best_line(tmp_path, kep
 @pytest.mark.parametrize(
     ("kept", "told", "question"),
     [
+        ("- The NAS is called atlas.", "- Renamed the NAS to hermes.", "what is the NAS called?"),
+        ("- Mia lives in Bonn.", "- Mia moved to Kiel.", "where does Mia live?"),
+        ("- Henk runs the shop.", "- Since May the shop is with Petra.", "who runs the shop?"),
+        ("- Das NAS heißt atlas.", "- NAS umbenannt in hermes.", "wie heißt das NAS?"),
+        ("- El servidor se llama atlas.", "- Cambiamos el nombre del servidor a hermes.",
+         "¿cómo se llama el servidor?"),
+        ("- Le serveur s'appelle atlas.", "- Le serveur a été renommé hermes.", "comment s'appelle le serveur ?"),
+    ],
+)  # fmt: skip
+def test_a_question_in_the_present_is_answered_by_what_is_told_anew(
+    tmp_path, kept, told, question, is_one_note
+):
+    notes = {"kept": f"{kept}\n{told}\n"} if is_one_note else {"kept": kept, "2026-10-30": told}
+    with memory_with(tmp_path, **notes) as memory:
+        assert best_line(memory.search(question, today=TODAY).hits[0]) == told
+
+
+def test_in_the_present_a_log_that_tells_nothing_anew_stays_behind_what_was_kept(tmp_path):
+    log = "- Painted the long ladder, the long ladder is wet."
+    kept = "# The long ladder\n\n- The long ladder is in the shed."
+    with memory_with(tmp_path, kept=kept, **{"2026-11-10": log}) as memory:
+        first, second = found(memory, "where is the long ladder?")
+
+    assert (first, second) == (("kept.md", []), ("2026-11-10.md", []))
+
+
+def test_in_the_present_a_log_that_tells_anew_stands_before_an_older_log(tmp_path):
+    logs = {"2025-03-02": "- The NAS is called atlas.", "2026-10-30": "- The NAS is called hermes now."}
+    with memory_with(tmp_path, **logs) as memory:
+        first, *_ = found(memory, "what is the NAS called?")
+
+    assert first == ("2026-10-30.md", ["memory/2025-03-02.md#L1"])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what was the NAS called?",
+        "what did we use before, what is known of the NAS called atlas that we had?",
+    ],
+)
+def test_a_question_in_the_past_is_not(tmp_path, question):
+    told = "- Renamed the NAS to hermes."
+    with memory_with(tmp_path, kept="- The NAS is called atlas.", **{"2026-10-30": told}) as memory:
+        assert best_line(memory.search(question, today=TODAY).hits[0]) == "- The NAS is called atlas."
+
+
+@pytest.mark.parametrize("is_one_note", [False, True])
+@pytest.mark.parametrize(
+    ("kept", "told", "question"),
+    [
         ("- The NAS is called atlas.", "- The NAS moved to the attic.", "what is the NAS called now?"),
         ("- The NAS is called atlas.", "- The NAS is now in the attic.", "what is the NAS called now?"),
         ("- The NAS is called atlas.", "- The NAS now has 12 TB.", "what is the NAS called now?"),

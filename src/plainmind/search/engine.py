@@ -545,9 +545,9 @@ class SearchEngine:
         older: tuple[CitedLines, ...] = ()
         at = None if query.days or not weighed else about_the_same(weighed, asked, query)
         if at is not None:
-            older = _selection().put_newer_first(weighed, chances, at, query, today)
+            older = _selection().put_newer_first(weighed, chances, at, asked, query=query, today=today)
         newer = None
-        if at is None and weighed and query.asks_for_recent:
+        if at is None and weighed and query.asks_how_it_is:
             newer = _selection().newer_line(weighed[0][2], asked, today)
         for (worth, exact, snippet), score in zip(weighed[:most], chances, strict=False):
             best, unit = snippet.best
@@ -620,7 +620,7 @@ def about_the_same(
     worth, _, first = weighed[0]
     best, unit = first.best
     said = 0 if best.wording is None else best.wording.own[unit]
-    chunk, least = best.ranked.chunk, _LEAST_WORDS - query.asks_for_recent
+    chunk, least = best.ranked.chunk, _LEAST_WORDS - query.asks_how_it_is
     if said.bit_count() < least or asked.share_of_words(said) < _SOMETHING or chunk.source == "sessions":
         return None
     for at, (other_worth, _, other) in enumerate(weighed[1:_NEXT], 1):
@@ -632,7 +632,7 @@ def about_the_same(
         is_same = asked.shares[shared] >= SAME_SUBJECT * asked.shares[said]
         if is_same and shared.bit_count() >= _LEAST_WORDS and other_worth >= _AS_GOOD * worth:
             return at
-        is_near = query.asks_for_recent and other_worth >= _A_CHANGE * worth
+        is_near = query.asks_how_it_is and other_worth >= _A_CHANGE * worth
         if is_near and _selection().tells_anew(other, asked, said):
             return at
     return None

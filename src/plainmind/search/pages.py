@@ -17,6 +17,7 @@ from plainmind.index.bm25 import MOST_COUNTED
 from plainmind.text.terms import (
     DayRange,
     clues,
+    count_overlapping,
     document_terms,
     fold,
     may_be_spaceless,
@@ -55,6 +56,15 @@ _RECENT_HINTS = tuple(
     mittler inzwischen ahora actual tod aún hoy ltim sigue segui mainten actuel encore toujours sormais présent derni
     adesso attual agora atual
     """.split()  # noqa: SIM905
+)
+# How a question in the present begins, in English, German, Spanish and French: it is about how things are now, too.
+_PRESENT = pattern(
+    r"(?:(?:what|who|where|which|whose)(?:[’']s| is| are| does| do|(?: \w+){1,3} (?:is|are|does|do))|who (?!was)\w+s"
+    r"|(?:wie|wo|wer|was|welche[rsn]?) (?:\w+ )?(?:ist|sind|heißt|heisst|wohnt|lebt|liegt|steht|hat|haben)"
+    r"|¿?(?:cómo|dónde|quién|cuál) (?:se llama|es|vive|está)|comment s[’']appelle|où (?:habite|est)|qui est"
+    r"|quel(?:le)? est)"
+    r"\b(?!.*\b(?:was|were|did|had|used to|war|hatte)\b)",
+    IGNORECASE,
 )
 _RECENT_EAST_ASIAN = tuple(
     """
@@ -114,6 +124,11 @@ class ParsedQuery:
         if any(hint in lowered for hint in _RECENT_HINTS) and _RECENT.search(self.text):
             return True
         return not self.text.isascii() and any(word in self.text for word in _RECENT_EAST_ASIAN)
+
+    @property
+    def asks_how_it_is(self) -> bool:
+        """Whether the question is about how things are, now or in the present."""
+        return self.asks_for_recent or (not self.days and _PRESENT.match(self.text) is not None)
 
     @property
     def words_of_days(self) -> frozenset[str]:
@@ -688,7 +703,7 @@ class QuestionWords:
             (position, number)
             for number, pair in pairs
             for position, unit in enumerate(units)
-            for _ in range(_count_overlapping(unit, pair))
+            for _ in range(count_overlapping(unit, pair))
         ]
         if len(self._pairs) < len(self.terms):
             said = self._said
@@ -776,13 +791,3 @@ def _words_of_unit(unit: str) -> list[str]:
         words += filter(None, stretches[::2])
         words += [run for run in stretches[1::2] if len(run) == 1]
     return words
-
-
-def _count_overlapping(text: str, part: str) -> int:
-    """How often a part stands in a text, counting those that share a letter."""
-    count = 0
-    at = text.find(part)
-    while at >= 0:
-        count += 1
-        at = text.find(part, at + 1)
-    return count

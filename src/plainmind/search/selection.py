@@ -678,11 +678,21 @@ def newer_line(snippet: Snippet, asked: QuestionWords, today: date) -> int | Non
 
 
 def put_newer_first(
-    weighed: list[tuple[float, bool, Snippet]], chances: list[float], at: int, query: ParsedQuery, today: date
+    weighed: list[tuple[float, bool, Snippet]],
+    chances: list[float],
+    at: int,
+    asked: QuestionWords,
+    *,
+    query: ParsedQuery,
+    today: date,
 ) -> tuple[CitedLines, ...]:
     """Put the best and one that speaks of the same together, the newer first; where the older of them stands."""
     first, other = weighed[0][2], weighed[at][2]
     newer = newer_of(first, other, today=today, asks_for_recent=query.asks_for_recent)
+    if newer is None and query.asks_how_it_is:
+        newer = newer_of(first, other, today=today, asks_for_recent=True)
+        if newer is None or not tells_anew(newer, asked, (first if newer is other else other).said):
+            return ()
     if newer is None:
         return ()
     weighed.insert(0 if newer is other else 1, weighed.pop(at))

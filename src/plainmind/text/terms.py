@@ -499,6 +499,16 @@ def bigrams(run: str) -> list[str]:
     return list(map(add, run, run[1:])) if len(run) > 1 else [run]
 
 
+def count_overlapping(text: str, part: str) -> int:
+    """How often a part stands in a text, counting those that share a letter."""
+    count = 0
+    at = text.find(part)
+    while at >= 0:
+        count += 1
+        at = text.find(part, at + 1)
+    return count
+
+
 _LONGEST_QUERY = 4000
 # Every English way to name a day contains a digit or one of these: most queries need none of the patterns.
 _HINTS = (  # noqa: SIM905 (a line each would be two pages)
