@@ -582,3 +582,12 @@ def test_the_title_of_an_empty_note_that_is_hardly_near_is_no_hit(cli, tmp_path)
 
     assert found.out.splitlines()[0].endswith("memory/boat.md:1")
     assert "MEMORY.md" not in found.out
+
+
+def test_a_brief_hit_of_a_task_says_whether_it_is_done(cli, workspace):
+    (workspace / "memory" / "tasks.md").write_text("- [ ] ask the notary\n- [x] order the certificate\n")
+
+    assert cli("search", "order the certificate", "--brief", "-n", "1").out.endswith(
+        "  [x] order the certificate\n"
+    )
+    assert cli("search", "ask the notary", "--brief", "-n", "1").out.endswith("  [ ] ask the notary\n")
