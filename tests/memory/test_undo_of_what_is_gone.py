@@ -163,6 +163,18 @@ def test_undo_keeps_a_file_that_somebody_else_has_made(memory, workspace, before
     assert file.read_text().startswith(text)
 
 
+def test_undo_of_the_only_note_of_a_memory_is_seen_by_the_next_search(home, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with Memory(tmp_path / "empty", home=home) as memory:
+        note = memory.remember("the parrot is green")
+        assert memory.search("parrot").hits
+
+        memory.undo()
+
+        assert memory.search("parrot").hits == ()
+        assert (tmp_path / "empty" / note.path).read_text().startswith("# ")
+
+
 @pytest.mark.parametrize("change", ["- mine\n", "\n", "<!-- mine -->\n"])
 def test_undo_keeps_a_file_to_which_somebody_else_has_added(memory, workspace, change):
     file = workspace / memory.remember("log one").path

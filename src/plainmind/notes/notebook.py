@@ -460,7 +460,9 @@ class Notebook:
         kept = as_written(kept, encoding_of(data))
         # What is left of a file that we made is what we wrote above the first note; of another one that is to be
         # forgotten nothing is left, and its name may be what was to be forgotten.
-        is_bare = kept == _header_of(path).encode() and self._history.has_made(path)
+        is_bare = (
+            kept == _header_of(path).encode() and self._history.has_made(path) and self._has_others(path)
+        )
         is_forgotten = reason == "forget" and (is_bare or not kept.strip()) and path not in CURATED
         if not (is_forgotten or (is_bare and reason != "forget")):
             self._replace(path, target, kept, base_hash, reason=reason)
@@ -473,6 +475,10 @@ class Notebook:
                 reason=reason,
                 name=path,
             )
+
+    def _has_others(self, path: str) -> bool:
+        """Whether there are other files: without any, an index would wait whether a disk is only not mounted."""
+        return any(found.path != path for found in self._workspace.discover().files)
 
     def restore(self, version_id: str) -> Edited:
         """Bring back what a file was; what it is now goes into the history first."""
