@@ -157,6 +157,28 @@ def test_init_says_what_it_will_index_and_what_not(cli, vault):
     assert sorted(os.listdir(vault)) == [".plainmindignore", "Home", "templates"]
 
 
+def test_init_says_of_a_vault_with_a_memory_folder_what_it_does_not_read_and_how_it_would(cli, vault):
+    (vault / "memory").mkdir()
+    (vault / "memory" / "palace.md").write_text("# Palace\n\nThe method of places.\n")
+    (vault / "node_modules" / "left-pad").mkdir(parents=True)
+    (vault / "node_modules" / "left-pad" / "README.md").write_text("# left-pad\n")
+
+    said = cli("init", ".").out
+
+    assert "made MEMORY.md" in said
+    assert "only MEMORY.md and memory/ are the memory: 2 notes" in said
+    assert "2 Markdown files are not read, such as Home/Printer.md" in said
+    assert f"touch {vault}/.plainmindignore" in said
+    assert cli("init", ".", "--json").json["notRead"] == 2
+    (vault / ".plainmindignore").touch()
+    assert "all Markdown in it is the memory: 3 notes" in cli("init", ".").out
+
+
+def test_init_does_not_speak_of_other_notes_where_there_are_none(cli, tmp_path):
+    assert "not read" not in cli("init", "notes", "--write").out
+    assert "not read" not in cli("init", "notes", "--write").out
+
+
 def test_what_is_remembered_in_a_vault_lies_beside_its_notes_and_both_are_found(cli, vault):
     cli("init")
     cli("remember", "The modem is blue.")

@@ -221,6 +221,8 @@ def test_agents_of_openclaw_keep_their_names_unless_one_is_chosen(cli, workspace
     ("argv", "words"),
     [
         (["import", "icq", "x"], "invalid choice: 'icq'"),
+        (["import", "massages", "x"], "did you mean `messages`?"),
+        (["import", "./chat.json"], "plainmind import messages ./chat.json"),
         (["import", "messages"], "needs a PATH"),
         (["import", "codex", "nowhere"], "there is no"),
         (["import", "codex"], "there is no"),

@@ -166,6 +166,9 @@ def test_a_misspelt_option_is_set_right(cli):
     assert "did you mean `--tag`?" in cli("search", "q", "--tags", "garden").err
     assert "did you mean `--workspace`?" in cli("sync", "--workspce=notes").err
     assert "did you mean `--json`?" in cli("sessions", "list", "--jsn").err
+    assert "did you mean `-n`?" in cli("search", "q", "--limit", "3").err
+    assert "did you mean `list`?" in cli("sessions", "lst").err
+    assert "did you mean" not in cli("sync", "--limit", "3").err
     assert "did you mean" not in cli("search", "q", "--frob").err
 
 

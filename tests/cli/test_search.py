@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import date
 
@@ -494,3 +495,99 @@ def test_where_nothing_certain_is_found_the_notes_that_were_not_read_are_named(c
     hint = "memory/minutes.md (1,160 bytes, over the limit of 1,024 bytes); `plainmind status` lists"
     assert hint in cli("search", "where does the zeppelin land?", *small).err
     assert "left out" not in cli("search", "where does the airship land?").err
+
+
+TALK = """\
+# Call with Ben
+
+Anna: Where did you put the ladder of the shed?
+Ben: It leans at the back of the garage.
+Anna: And who has the key of the shed?
+Anna: The old one, I mean.
+Ben: Mrs Holm, since June.
+
+## Where is the spare fuse box?
+
+### In the house
+
+In the cellar behind the wine rack.
+
+## Gutter
+
+- Who cleans the gutter?
+- Who pays the gutter?
+- Buy a gutter.
+
+## Boiler
+
+- It stands in the cellar.
+- Service of the boiler is in May.
+
+What is the name of the plumber?
+Lars Berg, he comes on Tuesdays.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("where did you put the ladder of the shed?", "4  Ben: It leans at the back of the garage."),
+        ("who has the key of the shed?", "7  Ben: Mrs Holm, since June."),
+        (
+            "where is the spare fuse box?",
+            "9  Where is the spare fuse box? In the cellar behind the wine rack.",
+        ),
+        ("who pays the gutter?", "18  Who pays the gutter?"),
+        ("when is the service of the boiler?", "24  Service of the boiler is in May."),
+        ("name of the plumber", "27  Lars Berg, he comes on Tuesdays."),
+    ],
+)
+def test_a_brief_hit_is_the_line_that_answers_and_not_the_question(cli, workspace, question, line):
+    (workspace / "memory" / "talk.md").write_text(TALK)
+
+    assert cli("search", question, "--brief", "-n", "1").out.endswith(f"memory/talk.md:{line}\n")
+
+
+def test_a_brief_hit_of_a_conversation_is_the_reply(cli, workspace, tmp_path):
+    said = [
+        {"role": "user", "content": "Where did I put the spare key of the boat house?"},
+        {"role": "assistant", "content": "It hangs behind the barometer."},
+    ]
+    (tmp_path / "chat.json").write_text(json.dumps(said))
+    cli("import", "messages", str(tmp_path / "chat.json"))
+
+    found = cli("search", "where did I put the spare key of the boat house", "--brief", "--source", "all")
+
+    assert found.out.splitlines()[0].endswith("Assistant: It hangs behind the barometer.")
+
+
+def test_a_brief_heading_is_shown_with_the_line_below_it_that_says_most(cli, workspace):
+    (workspace / "memory" / "boiler.md").write_text(
+        "# The Vaillant boiler\n\nIt stands in the cellar.\n\nServiced in May.\n\n# Bare\n"
+    )
+
+    assert (
+        cli("search", "vaillant boiler serviced", "--brief")
+        .out.splitlines()[0]
+        .endswith("memory/boiler.md:1  The Vaillant boiler: Serviced in May.")
+    )
+    assert cli("search", "bare", "--brief", "-n", "1").out.endswith("memory/boiler.md:7  Bare\n")
+
+
+def test_the_title_of_an_empty_note_that_is_hardly_near_is_no_hit(cli, tmp_path):
+    cli("init", "other")
+    (tmp_path / "other" / "memory" / "boat.md").write_text("- the boat is red\n")
+
+    found = cli("search", "paint plan", "--workspace", "other", "--min-score", "0")
+
+    assert found.out.splitlines()[0].endswith("memory/boat.md:1")
+    assert "MEMORY.md" not in found.out
+
+
+def test_a_brief_hit_of_a_task_says_whether_it_is_done(cli, workspace):
+    (workspace / "memory" / "tasks.md").write_text("- [ ] ask the notary\n- [x] order the certificate\n")
+
+    assert cli("search", "order the certificate", "--brief", "-n", "1").out.endswith(
+        "  [x] order the certificate\n"
+    )
+    assert cli("search", "ask the notary", "--brief", "-n", "1").out.endswith("  [ ] ask the notary\n")

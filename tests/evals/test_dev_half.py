@@ -16,7 +16,7 @@ SET = Path(__file__).resolve().parents[2] / "evals" / "plainmind"
 # By kind: recall of six and how many are first, a question or two below what was measured.
 FLOORS = {
     "across": (0.82, 0.46), "code": (0.96, 0.93), "date": (0.88, 0.72), "fact": (0.97, 0.79),
-    "name": (0.90, 0.69), "now": (0.94, 0.72), "paraphrase": (0.58, 0.18), "title": (0.98, 0.95),
+    "name": (0.90, 0.69), "now": (0.94, 0.72), "paraphrase": (0.59, 0.18), "title": (0.98, 0.95),
     "typo": (0.92, 0.68), "why": (0.97, 0.82),
 }  # fmt: skip
 MOST_CERTAIN_WITHOUT_AN_ANSWER = 0.15

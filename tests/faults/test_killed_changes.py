@@ -143,6 +143,29 @@ def test_an_undo_that_was_killed_is_finished_by_the_next_one_which_takes_back_no
             return
 
 
+@pytest.mark.parametrize("notes", [("one",), ("one", "two")])
+def test_an_undo_of_a_note_that_was_killed_is_finished_by_the_next_one_which_takes_back_nothing_else(
+    place: Path, notes: tuple[str, ...]
+) -> None:
+    for effect in range(0, MOST_EFFECTS, EVERY):
+        folder = place / f"note-{'-'.join(notes)}-{effect}"
+        (folder / "workspace" / "memory").mkdir(parents=True)
+        with open_memory(folder) as memory:
+            memory.remember("a fact", durable=True)
+            (log,) = {memory.remember(text).path for text in notes}
+            is_killed = was_killed(memory.undo, effect)
+        with open_memory(folder) as later:
+            told = [version.operation.partition(" ")[0] for version in later.notes.history.versions()]
+            if "undo" not in told:
+                assert later.undo().path == log
+            file = folder / "workspace" / log
+            assert file.exists() is (len(notes) > 1), effect
+            assert not file.exists() or ("one" in file.read_text() and "two" not in file.read_text())
+            assert "a fact" in (folder / "workspace" / "MEMORY.md").read_text(), effect
+        if not is_killed:
+            return
+
+
 @pytest.mark.parametrize("at_once", [False, True])
 def test_what_an_agent_proposed_is_done_or_waits_whenever_accepting_is_killed(
     place: Path, at_once: bool

@@ -33,8 +33,7 @@ from plainmind.mcp.desk import Task, open_desk
 from plainmind.mcp.offers import offered_tools
 from plainmind.mcp.stdio import Wire, _Bell, _Conversation
 from plainmind.notes.workspace import decode
-from plainmind.search.engine import restricted
-from plainmind.search.pages import parse
+from plainmind.search.pages import parse, restricted
 from plainmind.text.chunking import chunk
 from plainmind.text.front_matter import read_front_matter
 from plainmind.text.validity import without_validity

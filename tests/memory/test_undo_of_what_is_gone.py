@@ -23,7 +23,7 @@ def test_a_note_removed_by_hand_counts_as_undone_and_the_one_before_is_taken_bac
 
     undone = memory.undo()
 
-    assert ("log one" in undone.text, "log one" in file.read_text()) == (True, False)
+    assert ("log one" in undone.text, file.exists()) == (True, False)
     assert [note.path in remark for remark in undone.remarks] == [True, True]
     with pytest.raises(NotFound, match="nothing to undo"):
         memory.undo()
@@ -115,3 +115,79 @@ def test_a_note_that_is_gone_keeps_the_words_of_a_conflict(memory, workspace):
 
     with pytest.raises(PlainmindError, match=r"`MEMORY.md` was changed since; .* already"):
         memory.undo()
+
+
+def test_undo_of_the_first_note_of_a_day_leaves_no_file_behind(memory, workspace):
+    note = memory.remember("log one")
+
+    memory.undo()
+
+    assert not (workspace / note.path).exists()
+    assert note.path not in [hit.path for hit in memory.search("what happened today?").hits]
+    memory.restore(note.id)
+    assert "log one" in (workspace / note.path).read_text()
+
+
+def test_undo_of_all_notes_of_a_day_leaves_no_file_behind_and_undo_of_one_the_others(memory, workspace):
+    note = memory.remember("log one")
+    memory.remember("log two")
+    file = workspace / note.path
+
+    memory.undo()
+    assert "log one" in file.read_text()
+    memory.undo()
+    assert not file.exists()
+
+
+def test_undo_of_the_first_lasting_note_leaves_no_file_behind(memory, workspace):
+    (workspace / "MEMORY.md").unlink()
+    memory.remember("a fact", durable=True)
+
+    memory.undo()
+
+    assert not (workspace / "MEMORY.md").exists()
+
+
+@pytest.mark.parametrize("before", ["# {day}\n\n", ""], ids=["with the same heading", "empty"])
+def test_undo_keeps_a_file_that_somebody_else_has_made(memory, workspace, before):
+    path = memory.remember("log one").path
+    memory.undo()
+    file = workspace / path
+    text = before.format(day=file.stem)
+    file.write_text(text)
+    note = memory.remember("log two")
+
+    memory.undo()
+
+    assert note.path == path
+    assert file.read_text().startswith(text)
+
+
+def test_undo_of_the_only_note_of_a_memory_is_seen_by_the_next_search(home, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with Memory(tmp_path / "empty", home=home) as memory:
+        note = memory.remember("the parrot is green")
+        assert memory.search("parrot").hits
+
+        memory.undo()
+
+        assert memory.search("parrot").hits == ()
+        assert (tmp_path / "empty" / note.path).read_text().startswith("# ")
+
+
+@pytest.mark.parametrize("change", ["- mine\n", "\n", "<!-- mine -->\n"])
+def test_undo_keeps_a_file_to_which_somebody_else_has_added(memory, workspace, change):
+    file = workspace / memory.remember("log one").path
+    file.write_text(file.read_text() + change)
+
+    memory.undo()
+
+    assert file.read_text() == f"# {file.stem}\n\n{change}"
+
+
+def test_forgetting_the_only_note_of_a_day_leaves_no_heading_behind(memory, workspace):
+    note = memory.remember("the code is 1234")
+
+    memory.forget("the code is 1234")
+
+    assert not (workspace / note.path).exists()

@@ -361,3 +361,28 @@ def test_where_the_question_names_a_day_nothing_is_compared_either():
 
     assert embedder.asked == []
     assert found.hits[0].path.endswith("a.md")
+
+
+def test_headings_with_nothing_below_them_come_after_lines_that_say_something():
+    texts = {
+        "2026-11-03": "# 2026-11-03\n\n## Boiler of the house\n\n## Garden of the house",
+        "house": "# House\n\nThe boiler leaked and was repaired.",
+    }
+
+    found = search("boiler of the house", **texts)
+
+    assert [hit.path for hit in found.hits] == ["memory/house.md", "memory/2026-11-03.md"]
+
+
+def test_a_heading_with_nothing_below_it_is_found_where_nothing_else_is():
+    assert [hit.path for hit in search("zeppelin", a="# Zeppelin", b="the modem is blue").hits] == [
+        "memory/a.md"
+    ]
+
+
+def test_a_day_is_answered_by_what_was_written_on_it_before_headings_alone():
+    texts = {"a": "# 2026-11-03", "b": "# 2026-11-03\n\nThe boiler was repaired."}
+
+    found = search("what happened on 3 November 2026?", **texts)
+
+    assert [hit.path for hit in found.hits] == ["memory/b.md", "memory/a.md"]

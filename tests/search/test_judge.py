@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plainmind.base.model import Chunk
+from plainmind.search.doubts import terms_beside
 from plainmind.search.pages import Page, QuestionWords, terms_with
-from plainmind.search.selection import terms_beside
 from plainmind.search.snippets import ROUNDING, Judge, Weights
 from plainmind.text.terms import document_terms
 

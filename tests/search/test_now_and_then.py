@@ -91,6 +91,134 @@ def test_one_name_is_enough_for_a_line_that_holds_from_its_day_on(tmp_path, kept
     assert older[0].startswith("memory/kept.md#L")
 
 
+TOLD_ANEW = [
+    ("- 2025-03-02 The NAS is called atlas.", "- 2026-01-10 Renamed the NAS to hermes.", "what is the NAS called now?"),
+    ("# Network\n\n- The wifi is called Otter-5.", "- The wifi has a new name: Badger.", "what's the wifi called now?"),
+    ("- The NAS is called atlas.", "- The NAS is now hermes.", "what is the NAS called now?"),
+    ("- Our team is called Falcons.", "- We renamed our team: Herons.", "what is our team called now?"),
+    ("# Mia\n\n- Mia lives in Bonn.", "- Mia moved to Kiel.", "where does Mia live now?"),
+    ("- We keep the spare key under the mat.", "- The spare key is behind the barometer since Monday.",
+     "where do we keep the spare key now?"),
+    ("- We use KeePass as password manager.", "- Switched the password manager to Bitwarden.",
+     "which password manager do we use now?"),
+    ("- Henk runs the shop.", "- Since May the shop is with Petra.", "who runs the shop now?"),
+    ("- The cat's food is Felix.", "- The cat got other food: it was changed to Royal.", "what is the cat's food now?"),
+    ("- 2025-03-02 Das NAS heißt atlas.", "- 2026-01-10 NAS umbenannt in hermes.", "wie heißt das NAS jetzt?"),
+    ("- Mia wohnt in Bonn.", "- Mia ist nach Kiel umgezogen.", "wo wohnt Mia jetzt?"),
+    ("- El servidor se llama atlas.", "- Cambiamos el nombre del servidor a hermes.",
+     "¿cómo se llama ahora el servidor?"),
+    ("- Le serveur s'appelle atlas.", "- Le serveur a été renommé hermes.",
+     "comment s'appelle le serveur maintenant ?"),
+    ("- NASの名前はatlas。", "- NASをhermesに改名した。", "NASの今の名前は？"),
+    ("- NAS的名字是atlas。", "- NAS改名为hermes。", "NAS现在叫什么名字？"),
+]  # fmt: skip
+
+
+def best_line(hit):
+    return hit.snippet.split("\n")[hit.best_line - hit.start_line]
+
+
+@pytest.mark.parametrize("day", ["2026-10-30", "2026-05-05"])
+@pytest.mark.parametrize(("kept", "told", "question"), TOLD_ANEW)
+def test_what_is_told_anew_need_not_have_the_word_that_asks_for_it(tmp_path, kept, told, question, day):
+    with memory_with(tmp_path, kept=kept, **{day: told}) as memory:
+        first, *_ = memory.search(question, today=TODAY).hits
+
+    assert best_line(first) == told
+    assert [place.path for place in first.older] == ["memory/kept.md"]
+
+
+@pytest.mark.parametrize(("kept", "told", "question"), TOLD_ANEW)
+def test_what_is_told_anew_below_in_the_same_note_is_its_best_line(tmp_path, kept, told, question):
+    with memory_with(tmp_path, kept=f"{kept}\n{told}\n") as memory:
+        assert best_line(memory.search(question, today=TODAY).hits[0]) == told
+
+
+@pytest.mark.parametrize("is_one_note", [False, True])
+@pytest.mark.parametrize(
+    ("kept", "told", "question"),
+    [
+        ("- The NAS is called atlas.", "- Renamed the NAS to hermes.", "what is the NAS called?"),
+        ("- Mia lives in Bonn.", "- Mia moved to Kiel.", "where does Mia live?"),
+        ("- Henk runs the shop.", "- Since May the shop is with Petra.", "who runs the shop?"),
+        ("- Das NAS heißt atlas.", "- NAS umbenannt in hermes.", "wie heißt das NAS?"),
+        ("- El servidor se llama atlas.", "- Cambiamos el nombre del servidor a hermes.",
+         "¿cómo se llama el servidor?"),
+        ("- Le serveur s'appelle atlas.", "- Le serveur a été renommé hermes.", "comment s'appelle le serveur ?"),
+    ],
+)  # fmt: skip
+def test_a_question_in_the_present_is_answered_by_what_is_told_anew(
+    tmp_path, kept, told, question, is_one_note
+):
+    notes = {"kept": f"{kept}\n{told}\n"} if is_one_note else {"kept": kept, "2026-10-30": told}
+    with memory_with(tmp_path, **notes) as memory:
+        assert best_line(memory.search(question, today=TODAY).hits[0]) == told
+
+
+def test_in_the_present_a_log_that_tells_nothing_anew_stays_behind_what_was_kept(tmp_path):
+    log = "- Painted the long ladder, the long ladder is wet."
+    kept = "# The long ladder\n\n- The long ladder is in the shed."
+    with memory_with(tmp_path, kept=kept, **{"2026-11-10": log}) as memory:
+        first, second = found(memory, "where is the long ladder?")
+
+    assert (first, second) == (("kept.md", []), ("2026-11-10.md", []))
+
+
+def test_in_the_present_a_log_that_tells_anew_stands_before_an_older_log(tmp_path):
+    logs = {"2025-03-02": "- The NAS is called atlas.", "2026-10-30": "- The NAS is called hermes now."}
+    with memory_with(tmp_path, **logs) as memory:
+        first, *_ = found(memory, "what is the NAS called?")
+
+    assert first == ("2026-10-30.md", ["memory/2025-03-02.md#L1"])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what was the NAS called?",
+        "what did we use before, what is known of the NAS called atlas that we had?",
+    ],
+)
+def test_a_question_in_the_past_is_not(tmp_path, question):
+    told = "- Renamed the NAS to hermes."
+    with memory_with(tmp_path, kept="- The NAS is called atlas.", **{"2026-10-30": told}) as memory:
+        assert best_line(memory.search(question, today=TODAY).hits[0]) == "- The NAS is called atlas."
+
+
+@pytest.mark.parametrize("is_one_note", [False, True])
+@pytest.mark.parametrize(
+    ("kept", "told", "question"),
+    [
+        ("- The NAS is called atlas.", "- The NAS moved to the attic.", "what is the NAS called now?"),
+        ("- The NAS is called atlas.", "- The NAS is now in the attic.", "what is the NAS called now?"),
+        ("- The NAS is called atlas.", "- The NAS now has 12 TB.", "what is the NAS called now?"),
+        ("- The NAS is called atlas.", "# The NAS renamed", "what is the NAS called now?"),
+        ("- Mia lives in Bonn.", "- Mia changed the tyres.", "where does Mia live now?"),
+        ("- Mia lives in Bonn.", "- Mia has had a cold since Monday.", "where does Mia live now?"),
+        ("- Mia lives in Bonn.", "- Mia now works part time.", "where does Mia live now?"),
+        ("- Henk runs the shop.", "- The shop has been closed since Monday.", "who runs the shop now?"),
+        ("- Das NAS heißt atlas.", "- Das NAS steht seit Montag im Keller.", "wie heißt das NAS jetzt?"),
+        ("- We keep the spare key under the mat.", "- The key of the boat moved to the hook.",
+         "where do we keep the spare key now?"),
+        ("- 2026-03-02 The wifi is called Otter-6.", "- 2026-01-10 Renamed the wifi to Otter-5.",
+         "what is the wifi called now?"),
+    ],
+)  # fmt: skip
+def test_a_newer_line_about_something_else_of_the_same_is_not_told_anew(
+    tmp_path, kept, told, question, is_one_note
+):
+    notes = {"kept": f"{kept}\n{told}\n"} if is_one_note else {"kept": kept, "2026-01-10": told}
+    with memory_with(tmp_path, **notes) as memory:
+        assert best_line(memory.search(question, today=TODAY).hits[0]) == kept
+
+
+def test_a_line_that_says_what_holds_now_stays_the_best_line_of_its_note(tmp_path):
+    with memory_with(tmp_path, kept="- The NAS is now called atlas.\n- Renamed the NAS.\n") as memory:
+        first = memory.search("what is the NAS called now?", today=TODAY).hits[0]
+
+    assert best_line(first) == "- The NAS is now called atlas."
+
+
 @pytest.mark.parametrize(
     "told", ["- The dentist ordered 28 mirrors instead of 25.", "- Asked at the dentist whether it rained."]
 )

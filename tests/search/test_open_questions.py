@@ -7,8 +7,7 @@ from datetime import date
 import pytest
 
 from plainmind import Memory
-from plainmind.search.engine import may_be_open
-from plainmind.search.pages import parse
+from plainmind.search.pages import may_be_open, parse
 from plainmind.search.selection import days_alone, is_about_asker, is_about_news
 
 

@@ -1,7 +1,8 @@
 import pytest
 
 from plainmind.base.model import Chunk
-from plainmind.search.pages import Page, speaker_of
+from plainmind.search.pages import Page
+from plainmind.text.terms import speaker_of
 
 
 def page(*lines):

@@ -385,3 +385,34 @@ def test_on_a_weekend_the_weekend_is_this_one_and_the_last_one_the_one_before(da
 )
 def test_the_headings_of_a_diary_name_days(headings, path, day):
     assert day_of_headings(headings, path) == day
+
+
+EARLY, LATE = dt.date(2026, 6, 30), dt.date(2026, 8, 20)
+OF_THIS_YEAR, OF_THE_LAST = ("2026-06-01", "2026-08-31"), ("2025-06-01", "2025-08-31")
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    ["over the summer", "im Sommer", "en été", "en verano", "nell'estate", "no verão", "in de zomer", "летом", "夏に"],
+)  # fmt: skip
+def test_a_season_that_has_begun_lately_may_be_that_of_last_year_too(phrase):
+    assert spans(phrase, EARLY) == [OF_THIS_YEAR, OF_THE_LAST]
+    assert spans(phrase, LATE) == [OF_THIS_YEAR]
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    ["this summer", "diesen Sommer", "cet été", "este verano", "quest'estate", "neste verão", "deze zomer",
+     "этим летом", "この夏に", "이번 여름에"],
+)  # fmt: skip
+def test_this_season_is_the_one_that_has_begun(phrase):
+    assert spans(phrase, EARLY) == [OF_THIS_YEAR]
+
+
+def test_since_a_season_is_since_the_last_that_has_begun():
+    assert spans("夏天以来", EARLY) == [("2026-06-01", "2026-08-31")]
+    assert spans("夏天以来", LATE.replace(month=10)) == [("2026-06-01", "2026-10-20")]
+
+
+def test_from_one_season_to_another_is_all_that_lies_between_them():
+    assert spans("between in the spring and in the summer", EARLY) == [("2026-03-01", "2026-08-31")]

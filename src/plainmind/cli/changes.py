@@ -433,7 +433,7 @@ def add_undo(parser: argparse.ArgumentParser) -> None:
         """\
 Take back the latest change that was made through Plainmind: a note, an edit, a restored version. Again, the one before.
 A file that somebody has changed since stays as it is, and what was forgotten stays forgotten. A note that somebody else
-has removed counts as taken back: then the change before it is.
+has removed counts as taken back: then the change before it is. A file that a note has made goes with its last note.
 
 Changes the file in the workspace; the history keeps what it was.""",
         examples=("plainmind undo",),

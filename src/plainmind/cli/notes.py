@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from plainmind.base.errors import PlainmindError, shell_word
@@ -79,6 +79,7 @@ _WHAT_IS_WHERE = {
 
 def run_init(arguments: argparse.Namespace, console: Console) -> int:
     """Create what is missing and say what to do next."""
+    from plainmind.memory.doctor import unread_files
     from plainmind.memory.workspace_setup import RECALL_INSTRUCTION
 
     if arguments.folder is not None:
@@ -90,6 +91,7 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
         is_folder = memory.is_folder_of_notes
         is_beside = not created and stands_beside(memory)
         look = memory.look()
+        unread = unread_files(memory.notes.workspace, look.files)
     if console.json:
         fields = {"workspaceDir": memory.workspace, "created": list(created), "isFolderOfNotes": is_folder}
         left_out = [{"path": skipped.path, "reason": skipped.reason} for skipped in look.skipped]
@@ -99,6 +101,7 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
                 **fields,
                 "notes": len(look.files),
                 "leftOut": left_out,
+                "notRead": len(unread),
                 "agentsFile": agents,
                 "instruction": RECALL_INSTRUCTION,
             }
@@ -115,8 +118,7 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
         console.hint(
             "the folder you are in holds Markdown too: `plainmind init .` makes it a memory of its own"
         )
-    if is_folder:
-        _tell_what_is_read(console, look)
+    _tell_what_is_read(console, look, unread, memory.workspace, is_folder=is_folder)
     if told is not None:
         console.say(
             f"{'wrote the instruction into' if told.changed else 'the instruction is already in'} {told.path}"
@@ -128,7 +130,13 @@ def run_init(arguments: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _tell_what_is_read(console: Console, look: Discovery) -> None:
+def _tell_what_is_read(
+    console: Console, look: Discovery, unread: Sequence[str], workspace: str, *, is_folder: bool
+) -> None:
+    if unread:
+        _tell_what_is_not_read(console, look, unread, workspace)
+    if not is_folder:
+        return
     size = size_in_words(sum(found.size for found in look.files))
     console.say(f"all Markdown in it is the memory: {plural(len(look.files), 'note')}, {size}")
     for skipped in look.skipped[:_MOST_SHOWN]:
@@ -137,6 +145,15 @@ def _tell_what_is_read(console: Console, look: Discovery) -> None:
         console.say(f"  and {len(look.skipped) - _MOST_SHOWN} more, which `plainmind status` names")
     console.say("the index is kept elsewhere; only `remember` and `edit` write into this folder")
     console.say("`plainmind init --agent-workspace` makes MEMORY.md and memory/ here, and reads only those")
+
+
+def _tell_what_is_not_read(console: Console, look: Discovery, unread: Sequence[str], workspace: str) -> None:
+    from plainmind.memory.doctor import unread_in_words
+
+    console.say(f"only MEMORY.md and memory/ are the memory: {plural(len(look.files), 'note')}")
+    console.say(visible(unread_in_words(unread)))
+    place = shell_word(os.path.join(workspace, ".plainmindignore"))
+    console.say(f"`touch {place}` makes all Markdown there the memory; `extraPaths` takes in single folders")
 
 
 def _next_steps(console: Console, workspace: str, *, must_be_named: bool) -> None:

@@ -11,7 +11,7 @@ from plainmind.cli.options import UsageError, add_shared_options, fill_in_shared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from plainmind.cli.main import Command
 
@@ -31,6 +31,7 @@ _OTHER_WORDS = {
     "connect": "install setup",
     "page": "browser gui ui web",
 }
+_OTHER_OPTIONS = {"-n": "--count --limit --max --max-results --num --results --top --top-k"}
 # No option of ours has one dash and several letters.
 _LEFT_OUT = pattern(r"-[^\W\d_]{2}\S*|-(?:tag|title|path):.+")
 _DESCRIPTION = """\
@@ -74,6 +75,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise instead of leaving the program."""
         raise UsageError(message, f"`{self.prog} --help` explains it")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            from difflib import get_close_matches
+
+            close = get_close_matches(str(value)[:50].lower(), map(str, action.choices or ()), n=1)
+            hint = f"did you mean `{close[0]}`? " if close else ""
+            raise UsageError(str(error), f"{hint}`{self.prog} --help` explains it") from error
 
 
 def read_line(argv: Sequence[str], commands: Mapping[str, Command]) -> argparse.Namespace:
@@ -145,18 +156,22 @@ def _unknown_option(word: str, parser: argparse.ArgumentParser, help_of: str) ->
     from difflib import get_close_matches
 
     name = word.partition("=")[0]
-    close = get_close_matches(name[:50].lower(), sorted(set(_long_options(parser))), n=1, cutoff=0.75)
+    options = set(_options(parser))
+    close = [known for known, others in _OTHER_OPTIONS.items() if name in others.split() and known in options]
+    close = close or get_close_matches(
+        name[:50].lower(), sorted(one for one in options if one.startswith("--")), n=1, cutoff=0.75
+    )
     hint = f"did you mean `{close[0]}`? " if close else ""
     return UsageError(f"unknown option: {word}", f"{hint}`{help_of} --help` lists what there is")
 
 
-def _long_options(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
     """The options of a parser, and of those below it."""
     for action in parser._actions:  # noqa: SLF001 (argparse tells them nowhere else)
-        yield from (name for name in action.option_strings if name.startswith("--"))
+        yield from action.option_strings
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             for below in action.choices.values():
-                yield from _long_options(below)
+                yield from _options(below)
 
 
 def _take_words_after_options(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import dropwhile, takewhile
 
 from plainmind.base.errors import PlainmindError
 from plainmind.base.lazy import IGNORECASE, pattern
@@ -42,7 +43,10 @@ _FIELD_OR_ITEM = pattern(r"[\w-]+:|\s+\S|- ")
 _FIELD = pattern(r"[\w-]+:")
 _CALLS = pattern(r"(?:title|alias|aliases|tags?|keywords)\s*:", IGNORECASE)
 _FIRST_FIELD = 2  # the line of it: above it stands nothing but the mark
-_MARKS_BEFORE = pattern(r"^\s*(?:[-*+]\s+|>\s*|#+\s+|\d+[.)]\s+|\[[ xX]\]\s+)*")
+_MARKS_BEFORE = pattern(r"^\s*(?:[-*+]\s+|>\s*|#+\s+|\d+[.)]\s+)*")
+_ITEM = pattern(r"\s*(?:[-*+]|\d+[.)])\s")
+_QUESTION = pattern(r"(?:[?？؟]|か。?)[\"'”»*_)）」\s]*$")
+_LINES_TO_REPLY = 4
 _LEAST_LINES = 4  # of a hit: fewer tell nothing
 _PUNCTUATION = "\"'`*_.,;:!?()[]{}<>…“”‘’"
 
@@ -177,7 +181,7 @@ def _beside_the_question(
     memory: Memory, arguments: argparse.Namespace, result: SearchResult
 ) -> Iterator[str]:
     """Where else an answer may be, when none is certain: the folder one is in, conversations, the output of tools."""
-    if result.is_certain:
+    if result.is_certain or not result.query.strip():
         return
     yield from _left_out(memory)
     yield from _beside_the_notes(memory)
@@ -377,10 +381,11 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
         best = max(best, under)
     elif best < under and _has_words(lines[under], wanted) and not _has_words(lines[best], wanted):
         best = under  # the title is what was asked for, and the field only stands above it
-    below = lines[best:]
-    text = _words_alone(below[0])
-    if below[0].startswith("#"):
-        text = ": ".join([text, *[_words_alone(line) for line in below[1:] if line.strip()][:1]])
+    if lines[best].startswith("#"):
+        text = _heading_with_answer(lines[best], lines[best + 1 :], wanted)
+    else:
+        best = _reply_to(lines, best, is_talk=hit.source == "sessions")
+        text = _words_alone(lines[best])
     place = f"{visible(hit.path)}:{hit.start_line + best}"
     if console.is_terminal:
         from plainmind.cli.console import columns, fitting
@@ -392,10 +397,57 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
     )
 
 
+def _heading_with_answer(heading: str, below: Sequence[str], wanted: AbstractSet[str]) -> str:
+    """A heading and the line below it that has most words of the question, of several the first."""
+    section = takewhile(lambda line: not line.startswith("#"), dropwhile(_is_no_text, below))
+    answers = [_words_alone(line) for line in section if line.strip()]
+    name = _words_alone(heading)
+    if not answers:
+        return name
+    answer = max(answers, key=lambda line: len(_words_in(line, wanted)))
+    return f"{name} {answer}" if _QUESTION.search(name) else f"{name}: {answer}"
+
+
+def _is_no_text(line: str) -> bool:
+    return not line.strip() or line.startswith("#")
+
+
+def _reply_to(lines: Sequence[str], best: int, *, is_talk: bool) -> int:
+    """Where the reply stands to a line that is a question itself; the line where there is none."""
+    asked = lines[best]
+    if not _QUESTION.search(asked):
+        return best
+    from plainmind.text.terms import speaker_of
+
+    asks = speaker_of(asked)
+    for at in range(best + 1, min(best + 1 + _LINES_TO_REPLY, len(lines))):
+        line = lines[at]
+        if not line.strip():
+            continue
+        if line.startswith("#") or _QUESTION.search(line):
+            break
+        if asks is not None and (is_talk or speaker_of(line) is not None):
+            if speaker_of(line) != asks:
+                return at
+            continue
+        # The next item of a list is another matter, unless it stands below this one.
+        is_below = _indent_of(line) > _indent_of(asked)
+        return at if is_below or not (_ITEM.match(asked) or _ITEM.match(line)) else best
+    return best
+
+
+def _indent_of(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
 def _has_words(line: str, wanted: AbstractSet[str]) -> bool:
+    return bool(_words_in(line, wanted))
+
+
+def _words_in(line: str, wanted: AbstractSet[str]) -> AbstractSet[str]:
     from plainmind.text.terms import document_terms
 
-    return not wanted.isdisjoint(document_terms(line))
+    return wanted & set(document_terms(line))
 
 
 def _below_front_matter(lines: list[str]) -> tuple[dict[int, str], int]:

@@ -34,6 +34,7 @@ _ONE_OF_SEVERAL = pattern(r" [0-9A-HJKMNP-TV-Z]{26}$")  # files that were change
 
 APPEND = "append"
 UNDO = "undo"
+_NOTHING = sha256_bytes(b"")  # of a file that was removed, or has nothing in it
 
 _RECENT_JOURNAL_BYTES = 1 << 18
 _PRUNED_EVERY_S = 24 * 3600.0
@@ -52,6 +53,7 @@ class Version:
     previous: str | None  # the content before, None when there was no file
     available: bool = False  # whether `read` can give it back
     text: str | None = None  # of an appended record, so that it can be put back when somebody saves over it
+    made: bool = False  # whether there was no file before its record was appended
 
     @property
     def what(self) -> str:
@@ -106,11 +108,19 @@ class History:
         previous: str | None,
         record_id: str | None = None,
         text: str | None = None,
+        made: bool = False,
     ) -> Version:
         """Tell the journal of a change that was made; an `APPEND` names its record, to be verified and put back."""
         with self._hold(f"record {operation}"):
             version = self._tell(
-                path, operation, new_hash, length, previous=previous, record_id=record_id, text=text
+                path,
+                operation,
+                new_hash,
+                length,
+                previous=previous,
+                record_id=record_id,
+                text=text,
+                made=made,
             )
             with suppress(PlainmindError):  # the change is made and told; the next one prunes again
                 self._prune_once_a_day()
@@ -123,6 +133,14 @@ class History:
         return [
             _with_availability(line, stored) for line in reversed(lines) if path is None or line.path == path
         ]
+
+    def has_made(self, path: str) -> bool:
+        """Whether an append has made the file that a path names: there was none before, and we never removed it."""
+        lines, _ = self._read_journal()
+        for line in reversed(lines):
+            if line.path == path and (line.made or line.hash == _NOTHING):
+                return line.made
+        return False
 
     def paths_of(self, version_id: str) -> list[str]:
         """In which files the journal says that a record was put, whatever became of it since."""
@@ -318,6 +336,7 @@ class History:
         previous: str | None,
         record_id: str | None = None,
         text: str | None = None,
+        made: bool = False,
     ) -> Version:
         version = Version(
             id=record_id or new_id(self._clock),
@@ -328,6 +347,7 @@ class History:
             hash=new_hash,
             previous=previous,
             text=text,
+            made=made,
         )
         append(
             self._journal,
@@ -393,6 +413,8 @@ def _line(version: Version) -> bytes:
     entry = {field: getattr(version, field) for field in fields}
     if version.text is not None:
         entry["text"] = version.text
+    if version.made:
+        entry["made"] = True
     return json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
@@ -409,6 +431,7 @@ def _parse(text: bytes) -> Version | None:
             hash=str(entry["hash"]),
             previous=None if previous is None else str(previous),
             text=text if isinstance(text := entry.get("text"), str) else None,
+            made=entry.get("made") is True,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

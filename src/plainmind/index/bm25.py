@@ -114,6 +114,19 @@ def term_weights(chunk_count: int, chunks_with: Mapping[str, int]) -> dict[str, 
     return dict(sorted(shares.items(), key=lambda share: -share[1]))
 
 
+class Saturated(dict[int, float]):
+    """What a term of some weight adds to the words of a text, by how often it stands there, whatever its length."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self._weight = weight
+
+    def __missing__(self, count: int) -> float:
+        is_countless = count >= MOST_COUNTED
+        self[count] = worth = self._weight * (1.0 if is_countless else count / (count + TERM_SATURATION))
+        return worth
+
+
 def length_penalty(length: int, average_length: float) -> float:
     """What saturation has to overcome in a chunk of this many terms."""
     return TERM_SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / (average_length or 1.0))

@@ -16,6 +16,7 @@ from plainmind.config.load import home_folder, make_home
 from plainmind.files.history import APPEND, History
 from plainmind.files.safe_open import user_home_or_root
 from plainmind.files.system import hold_lock, try_lock
+from plainmind.memory.workspace_setup import NO_NOTES
 from plainmind.notes.discovery import CONFLICT_COPY, markdown_in
 from plainmind.notes.source import NO_TEXT
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from plainmind.files.history import Version
     from plainmind.memory.index import Index
     from plainmind.memory.memory import Memory
+    from plainmind.notes.discovery import FoundFile
     from plainmind.notes.workspace import Workspace
 
 # What a guest that keeps the index has to say of it, given the facts of the store.
@@ -176,15 +178,30 @@ def unread_in(
     workspace: Workspace, *, most_entries: int = _MOST_LOOKED_AT, is_more: bool = False
 ) -> str | None:
     """What Markdown of a workspace is not read, in words; with `is_more` only where it is more than what is read."""
+    files = workspace.discover().files
+    beside = unread_files(workspace, files, most_entries=most_entries)
+    if not beside or (is_more and len(beside) <= len(files)):
+        return None
+    return f"{unread_in_words(beside)}: this is an agent's workspace, of MEMORY.md and memory/"
+
+
+def unread_files(
+    workspace: Workspace, files: Sequence[FoundFile], *, most_entries: int = _MOST_LOOKED_AT
+) -> list[str]:
+    """The Markdown in a workspace that is not among the files of its memory, by its paths there."""
     if workspace.is_folder_of_notes:
-        return None
-    read = {found.real for found in workspace.discover().files}
-    beside = sorted(set(markdown_in(workspace.root.real, most_entries=most_entries)) - read)
-    if not beside or (is_more and len(beside) <= len(read)):
-        return None
+        return []
+    read = {found.real for found in files}
+    top = workspace.root.real
+    beside = sorted(set(markdown_in(top, most_entries=most_entries)) - read)
+    names = (os.path.relpath(path, top) for path in beside)
+    return [name for name in names if name not in NO_NOTES]
+
+
+def unread_in_words(beside: Sequence[str]) -> str:
+    """How many files are not read, and one of them."""
     files = "1 Markdown file is" if len(beside) == 1 else f"{len(beside):,} Markdown files are"
-    first = os.path.relpath(beside[0], workspace.root.real)
-    return f"{files} not read, such as {first}: this is an agent's workspace, of MEMORY.md and memory/"
+    return f"{files} not read, such as {beside[0]}"
 
 
 _MOST_SECRETS_NAMED = 20

@@ -35,8 +35,8 @@ from plainmind.memory.indexes import (
     of_other_agents,
     of_other_workspaces,
 )
-from plainmind.notes.notebook import Forgotten, ForgottenEntry, ForgottenLines, byte_lines
-from plainmind.notes.workspace import as_written, decode, encoding_of
+from plainmind.notes.notebook import Forgotten, ForgottenEntry, ForgottenLines
+from plainmind.notes.workspace import as_written, byte_lines, decode, encoding_of
 from plainmind.text.note_format import ID_MARK, find_note, mark_of, without_note_ids, words_of
 from plainmind.text.terms import fold
 from plainmind.text.validity import mentions_validity, without_validity

@@ -417,7 +417,7 @@ class Index:
         return asked_for
 
     def _is_restricted(self, query: str, where: SearchFilter, today: date) -> bool:
-        from plainmind.search.engine import restricted
+        from plainmind.search.pages import restricted
 
         return restricted(query, where, today)[1].only is not None
 

@@ -38,7 +38,7 @@ class ToldAgents:
 
 
 # What stands at the top of many folders and makes no folder of notes of them.
-_NO_NOTES = frozenset({"README.md", "AGENTS.md", "CLAUDE.md", "GEMINI.md"})
+NO_NOTES = frozenset({"README.md", "AGENTS.md", "CLAUDE.md", "GEMINI.md"})
 
 
 def create_workspace(notes: Notes, *, of_agent: bool = False) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def _holds_notes(workspace: Workspace) -> bool:
     if not os.path.isdir(workspace.path) or not workspace.is_folder_of_notes:
         return False
     is_marked = os.path.lexists(os.path.join(workspace.path, OWN_IGNORE))
-    return is_marked or any(found.path not in _NO_NOTES for found in workspace.discover().files)
+    return is_marked or any(found.path not in NO_NOTES for found in workspace.discover().files)
 
 
 def tell_agents(notes: Notes) -> ToldAgents:

@@ -559,7 +559,7 @@ def markdown_in(folder: str, *, most_entries: int, depth: int = MAX_DEPTH) -> It
                     yield entry.path
                 if left <= 0:
                     return
-                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith((".", "node_modules")):
                     below.append(entry.path)
         level = below
 

@@ -6,7 +6,7 @@ import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import datetime
 
 from plainmind.base.errors import (
     ConflictError,
@@ -37,6 +37,7 @@ from plainmind.notes.workspace import (
     LineDays,
     Workspace,
     as_written,
+    byte_lines,
     day_of,
     decode,
     encode_text,
@@ -55,8 +56,6 @@ _LOG = pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md", re.ASCII)
 _BLOCK_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 12
 _TAIL_BYTES = 1 << 16
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
-_WIDE_LINE = pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
 @value
@@ -159,7 +158,7 @@ class Notebook:
         note_id = note_id or new_id(self._now().timestamp)
         joins = self._joins_section(path, is_durable=True)
         note = format_note(_check_note(text), note_id=note_id, clock_time=None, joins_section=joins)
-        return self._append(path, note, note_id, header="# Memory\n\n")
+        return self._append(path, note, note_id, header=_header_of(path))
 
     def remember_for(self, scope: str, text: str, *, note_id: str | None = None) -> Remembered:
         """Append a note to today's log of a scope: that of a group or a person lies in a folder of their own.
@@ -209,7 +208,7 @@ class Notebook:
         path = f"{folder}/{now.date().isoformat()}.md"
         joins = self._joins_section(path, is_durable=False)
         note = format_note(text, note_id=note_id, clock_time=now.strftime("%H:%M"), joins_section=joins)
-        return self._append(path, note, note_id, header=day_header(now.date()))
+        return self._append(path, note, note_id, header=_header_of(path))
 
     def _joins_section(self, path: str, *, is_durable: bool) -> bool:
         """Whether a list item at the end of a file would stand under a heading that is not its own."""
@@ -235,6 +234,7 @@ class Notebook:
                 previous=None,
                 record_id=note_id,
                 text=record.decode(),
+                made=appended.created,
             )
         except PlainmindError as error:
             raise StorageFailure(
@@ -435,16 +435,18 @@ class Notebook:
 
     def _take_back_note(self, change: Version) -> Undone | None:
         reason, data = f"{UNDO} {change.id}", b""
+        is_begun = any(each.operation == f"before {reason}" for each in self._history.versions(change.path))
         try:
             _, data = self.read_bytes(change.path)
         except NotFound:
-            if not self._workspace.discover().files:  # its disk may not be mounted
+            # Its disk may not be mounted, unless another process was killed when it had just removed the file.
+            if not is_begun and not self._workspace.discover().files:
                 raise
         found = find_note(split_lines(decode(data)), change.id)
         if found is None:
             now = sha256_bytes(data)
             self._history.record(change.path, operation=reason, new_hash=now, length=len(data), previous=now)
-            return None
+            return Undone(change.path, change.operation, change.text or "") if is_begun else None
         self.remove_lines(change.path, [found], base_hash=sha256_bytes(data), reason=reason)
         return Undone(change.path, change.operation, change.text or "")
 
@@ -456,9 +458,15 @@ class Notebook:
         doomed = {line for first, last in ranges for line in range(first, last + 1)}
         kept = b"".join(line for number, line in enumerate(byte_lines(data), 1) if number not in doomed)
         kept = as_written(kept, encoding_of(data))
-        if kept.strip() or reason != "forget" or path in CURATED:
+        # What is left of a file that we made is what we wrote above the first note; of another one that is to be
+        # forgotten nothing is left, and its name may be what was to be forgotten.
+        is_bare = (
+            kept == _header_of(path).encode() and self._history.has_made(path) and self._has_others(path)
+        )
+        is_forgotten = reason == "forget" and (is_bare or not kept.strip()) and path not in CURATED
+        if not (is_forgotten or (is_bare and reason != "forget")):
             self._replace(path, target, kept, base_hash, reason=reason)
-        else:  # nothing is left of it, and its name may be what was to be forgotten
+        else:
             remove(
                 target,
                 base_hash=base_hash,
@@ -467,6 +475,10 @@ class Notebook:
                 reason=reason,
                 name=path,
             )
+
+    def _has_others(self, path: str) -> bool:
+        """Whether there are other files: without any, an index would wait whether a disk is only not mounted."""
+        return any(found.path != path for found in self._workspace.discover().files)
 
     def restore(self, version_id: str) -> Edited:
         """Bring back what a file was; what it is now goes into the history first."""
@@ -516,10 +528,8 @@ class Notebook:
 
     def _put_back(self, version: Version, record: bytes) -> Edited:
         """Add a note to its file again, unless it is there."""
-        day = day_of(version.path)
-        header = "" if day is None else day_header(date.fromisoformat(day))
         target = self._target(version.path)
-        appended = self._append_record(version.path, target, record, version.id, header)
+        appended = self._append_record(version.path, target, record, version.id, _header_of(version.path))
         _, data = self.read_bytes(version.path)
         return Edited(version.path, _line_at(target, appended.offset), sha256_bytes(data))
 
@@ -623,13 +633,12 @@ def mark_as_folder_of_notes(workspace: Workspace, *, state_dir: str, history: Hi
     return True
 
 
-def byte_lines(data: bytes) -> list[bytes]:
-    """Cut bytes into lines with their endings, at the same places where the text is cut into lines."""
-    encoding = encoding_of(data)
-    if not encoding.startswith("utf-16"):
-        return _LINE.findall(data)
-    text = data.decode(encoding, "surrogatepass")
-    return [line.encode(encoding, "surrogatepass") for line in _WIDE_LINE.findall(text)]
+def _header_of(path: str) -> str:
+    """What we write above the first note of a file that is new."""
+    if path in CURATED:
+        return "# Memory\n\n"
+    day = day_of(path)
+    return "" if day is None else day_header(day)
 
 
 def _removed_since() -> ConflictError:

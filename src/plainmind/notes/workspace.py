@@ -597,6 +597,19 @@ def as_written(raw: bytes, encoding: str) -> bytes:
     return raw if raw.decode(told, "replace") == text else text.encode()
 
 
+_LINE = pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+
+
+def byte_lines(data: bytes) -> list[bytes]:
+    """Cut bytes into lines with their endings, at the same places where the text is cut into lines."""
+    encoding = encoding_of(data)
+    # Latin-1 has a letter for every byte, and is cut at the same ones.
+    one_way = encoding if encoding.startswith("utf-16") else "latin-1"
+    return [
+        line.encode(one_way, "surrogatepass") for line in _LINE.findall(data.decode(one_way, "surrogatepass"))
+    ]
+
+
 def is_text(raw: bytes) -> bool:
     """Whether the bytes are text in some encoding; zeros do not count, which a crash may have left."""
     asked = raw[:_ASKED_BYTES]

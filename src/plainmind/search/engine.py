@@ -26,14 +26,17 @@ from plainmind.embed.protocol import complete
 from plainmind.search.pages import (
     LONGEST_QUESTION,
     NEAREST,
+    SAME_SUBJECT,
     AsWritten,
     ParsedQuery,
     QuestionWords,
     RankedChunk,
     Shelf,
     Stake,
+    may_be_open,
     names_day,
     parse,
+    restricted,
     stake_of,
 )
 from plainmind.search.snippets import (
@@ -55,7 +58,8 @@ if TYPE_CHECKING:
 
     from plainmind.embed.protocol import Embedder
     from plainmind.index.protocol import IndexReader, IndexStore
-    from plainmind.search.selection import Explanations, Unwanted
+    from plainmind.search.doubts import Explanations
+    from plainmind.search.selection import Unwanted
     from plainmind.search.snippets import Hides
 
     T = TypeVar("T")
@@ -337,7 +341,8 @@ class SearchEngine:
             if _has_repeats(snippets):
                 snippets = _selection().each_once(chain(snippets, grown), pool)
         put_wording_first(snippets, query, asked)
-        explanations = _selection().Explanations(query, asked, settings.recency, today) if explain else None
+        put_bare_headings_behind(snippets)
+        explanations = _doubts().Explanations(query, asked, settings.recency, today) if explain else None
         hits = self._hits(query, snippets, asked, stake, explanations, today=today, most=wanted)
         floor = settings.min_score if min_score is None else min_score
         if query.is_empty:  # all that was asked for is what it has to be, and it is
@@ -540,7 +545,10 @@ class SearchEngine:
         older: tuple[CitedLines, ...] = ()
         at = None if query.days or not weighed else about_the_same(weighed, asked, query)
         if at is not None:
-            older = _selection().put_newer_first(weighed, chances, at, query, today)
+            older = _selection().put_newer_first(weighed, chances, at, asked, query=query, today=today)
+        newer = None
+        if at is None and weighed and query.asks_how_it_is:
+            newer = _selection().newer_line(weighed[0][2], asked, today)
         for (worth, exact, snippet), score in zip(weighed[:most], chances, strict=False):
             best, unit = snippet.best
             chunk = best.ranked.chunk
@@ -553,7 +561,7 @@ class SearchEngine:
                 source=chunk.source,
                 explanation=explanations.of(best, unit, score, exact=exact) if explanations else None,
                 headings=chunk.context,
-                best_line=best.places[unit][0],
+                best_line=best.places[unit][0] if hits or newer is None else newer,
                 also=tuple(map(_place_of, snippet.also)),
                 older=() if hits else older,
                 worth=worth,
@@ -586,10 +594,23 @@ def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: Questi
     snippets[:COMPARED] = sorted(best, key=lambda snippet: -snippet.score)
 
 
+# What headings are worth below which nothing stands: they name what a question is about, and say nothing of it.
+_OF_BARE_HEADINGS = 0.3
+
+
+def put_bare_headings_behind(snippets: list[Snippet]) -> None:
+    """Let those of the best that are headings and nothing else come later."""
+    best = snippets[:COMPARED]
+    for snippet in best:
+        if all(line.startswith("#") for line in snippet.text.split("\n") if line):
+            snippet.score *= _OF_BARE_HEADINGS
+    snippets[:COMPARED] = sorted(best, key=lambda snippet: -snippet.score)
+
+
 # Which of the next ones may speak of the same as the first: so near to it, with so much of what its line says of the
 # question, which has to be something. Asked about now, one that says so may be farther behind, with one name in common.
 _NEXT, _LEAST_WORDS = 3, 2
-_AS_GOOD, _A_CHANGE, _SAME_SUBJECT, _SOMETHING = 0.6, 0.3, 0.9, 0.3
+_AS_GOOD, _A_CHANGE, _SOMETHING = 0.6, 0.3, 0.3
 
 
 def about_the_same(
@@ -599,7 +620,7 @@ def about_the_same(
     worth, _, first = weighed[0]
     best, unit = first.best
     said = 0 if best.wording is None else best.wording.own[unit]
-    chunk, least = best.ranked.chunk, _LEAST_WORDS - query.asks_for_recent
+    chunk, least = best.ranked.chunk, _LEAST_WORDS - query.asks_how_it_is
     if said.bit_count() < least or asked.share_of_words(said) < _SOMETHING or chunk.source == "sessions":
         return None
     for at, (other_worth, _, other) in enumerate(weighed[1:_NEXT], 1):
@@ -608,12 +629,11 @@ def about_the_same(
         if read.wording is None or theirs.path == chunk.path or theirs.source == "sessions":
             continue
         shared = read.wording.own[place] & said
-        if asked.shares[shared] < _SAME_SUBJECT * asked.shares[said]:
-            continue
-        if shared.bit_count() >= _LEAST_WORDS and other_worth >= _AS_GOOD * worth:
+        is_same = asked.shares[shared] >= SAME_SUBJECT * asked.shares[said]
+        if is_same and shared.bit_count() >= _LEAST_WORDS and other_worth >= _AS_GOOD * worth:
             return at
-        is_near = query.asks_for_recent and other_worth >= _A_CHANGE * worth
-        if is_near and _selection().holds_from_now(other):
+        is_near = query.asks_how_it_is and other_worth >= _A_CHANGE * worth
+        if is_near and _selection().tells_anew(other, asked, said):
             return at
     return None
 
@@ -709,33 +729,6 @@ def chances_of(
     return chances
 
 
-# What a question with a filter has in it; most have none, and need not load what reads them.
-_FILTER_MARKS = ('"', "“", "„", " -", "tag:", "title:", "path:", "since:", "until:")
-
-
-def restricted(text: str, where: SearchFilter, today: date) -> tuple[str, SearchFilter]:
-    """The words of a question, and the filter with what it restricts itself to."""
-    if not text.startswith("-") and not any(map(text.lower().__contains__, _FILTER_MARKS)):
-        return text, where
-    from plainmind.index.filters import restrict
-
-    return restrict(text, where, today)
-
-
-# What a question has in it that may ask for all that is known of who asks, or for what is new.
-_LONGEST_OPEN = 80
-_OPEN_MARKS = """
-about me|about my|about the u|am i|know me|mber me|mich| mir|n ich| de m|obre m| soy| moi|suis|di me|hi sono| mim|u eu
-| mij|ben ik|new|neu|late|recen|rzlich|nuev|nove|ltima|nouve|derni|nuov|novi|nieuw|我|私|僕|俺|自|나|저|내|최|요|새|近
-|新
-""".replace("\n", "").split("|")
-
-
-def may_be_open(text: str) -> bool:
-    """Whether a question may name no subject; most do, and need not load what tells."""
-    return len(text) <= _LONGEST_OPEN and any(map(text.lower().__contains__, _OPEN_MARKS))
-
-
 def _selection() -> ModuleType:
     """What most searches do without."""
     from plainmind.search import selection
@@ -747,9 +740,15 @@ def _doubt_of_first(query: ParsedQuery, weighed: Sequence[tuple[float, bool, Sni
     """What speaks against the first; most questions name nothing that could be missing."""
     if not query.exact and not query.named and "'s " not in query.text and "’s " not in query.text:
         return 0.0
-    from plainmind.search.doubts import doubt_of_first
+    doubt: float = _doubts().doubt_of_first(query, weighed)
+    return doubt
 
-    return doubt_of_first(query, weighed)
+
+def _doubts() -> ModuleType:
+    """What speaks for the first and against it, told where it is asked for."""
+    from plainmind.search import doubts
+
+    return doubts
 
 
 def _has_repeats(snippets: Sequence[Snippet]) -> bool:

@@ -11,11 +11,13 @@ from functools import lru_cache
 from itertools import accumulate, repeat
 
 from plainmind.base.lazy import IGNORECASE, Lock, pattern
-from plainmind.base.model import Chunk, TermStatistics, date, split_lines
+from plainmind.base.model import Chunk, SearchFilter, TermStatistics, date, split_lines
 from plainmind.base.value import value
+from plainmind.index.bm25 import MOST_COUNTED
 from plainmind.text.terms import (
     DayRange,
     clues,
+    count_overlapping,
     document_terms,
     fold,
     may_be_spaceless,
@@ -23,7 +25,9 @@ from plainmind.text.terms import (
     normalize,
     query_terms,
     spaceless_stretches,
+    speaker_of,
     stands_in,
+    without_days,
     word_terms,
     words_of,
 )
@@ -53,18 +57,19 @@ _RECENT_HINTS = tuple(
     adesso attual agora atual
     """.split()  # noqa: SIM905
 )
+# How a question in the present begins, in English, German, Spanish and French: it is about how things are now, too.
+_PRESENT = pattern(
+    r"(?:(?:what|who|where|which|whose)(?:[’']s| is| are| does| do|(?: \w+){1,3} (?:is|are|does|do))|who (?!was)\w+s"
+    r"|(?:wie|wo|wer|was|welche[rsn]?) (?:\w+ )?(?:ist|sind|heißt|heisst|wohnt|lebt|liegt|steht|hat|haben)"
+    r"|¿?(?:cómo|dónde|quién|cuál) (?:se llama|es|vive|está)|comment s[’']appelle|où (?:habite|est)|qui est"
+    r"|quel(?:le)? est)"
+    r"\b(?!.*\b(?:was|were|did|had|used to|war|hatte)\b)",
+    IGNORECASE,
+)
 _RECENT_EAST_ASIAN = tuple(
     """
     最近 最新 目前 现在 現在 当前 當前 如今 眼下 还在 還在 仍然 还是 近頃 このごろ 今の 今は 今も 今どこ まだ もう 最後
     최근 최신 요즘 요새 현재 지금 이제 아직 여전히
-    """.split()  # noqa: SIM905
-)
-# How the names of months and weekdays begin, in English, German, Spanish and French.
-_OF_THE_CALENDAR = tuple(
-    """
-    jan ene feb fév marc marz märz mars apr abr avr may mai jun juin jul juil aug agosto août sep oct okt nov dec
-    dez dic déc spring summer autumn winter mon tue wed thu fri sat sun dienstag mittwoch donnerstag samstag sonntag
-    sonnabend lun mart mard mié mier merc jue jeu vie vend sáb sab sam dom dim
     """.split()  # noqa: SIM905
 )
 _CAPITALISED = pattern(r"\b[^\W\d_a-z]\w+")
@@ -78,6 +83,8 @@ _RARE = 3.0
 DAY_WEIGHT = 2.5
 # What all words are worth together in a line that has them, by `Weights`: days are worth their share of it.
 _OF_WORDS = 0.87
+# What has so much of what a line says of the question speaks of the same.
+SAME_SUBJECT = 0.9
 # So many of the nearest in meaning are read closely whatever their words, and lifted where those say too little.
 NEAREST = 4
 
@@ -119,6 +126,11 @@ class ParsedQuery:
         return not self.text.isascii() and any(word in self.text for word in _RECENT_EAST_ASIAN)
 
     @property
+    def asks_how_it_is(self) -> bool:
+        """Whether the question is about how things are, now or in the present."""
+        return self.asks_for_recent or (not self.days and _PRESENT.match(self.text) is not None)
+
+    @property
     def words_of_days(self) -> frozenset[str]:
         """The terms that name its days."""
         return frozenset([term for span in self.days for term in query_terms(span.text).terms])
@@ -133,7 +145,7 @@ def parse(text: str, *, today: date) -> ParsedQuery:
     """Take a question apart; `today` decides what "last Friday" means."""
     text = " ".join(text[:LONGEST_QUESTION].split())
     days = mentioned_days(text, today)
-    found = query_terms(_without_days(text, days))
+    found = query_terms(without_days(text, days))
     return ParsedQuery(
         text=text,
         terms=found.terms,
@@ -143,22 +155,39 @@ def parse(text: str, *, today: date) -> ParsedQuery:
     )
 
 
-def _without_days(text: str, days: Sequence[DayRange]) -> str:
-    """A question without the words that name its days from today; dates, months and weekdays may stand in a text."""
-    left = text
-    for span in days:
-        if not any(map(str.isdecimal, span.text)):
-            kept = [word for word in span.text.split() if word.casefold().startswith(_OF_THE_CALENDAR)]
-            left = left.replace(span.text, f" {' '.join(kept)} ")
-    return left if left.strip() else text
-
-
 def _capitalised_words(text: str) -> frozenset[str]:
     """The words with a capital but the first: that has one of its own, and names no person."""
     others = text.partition(" ")[2]
     if others.isascii() and others == others.lower():
         return frozenset()
     return frozenset(word.casefold() for word in _CAPITALISED.findall(others))
+
+
+# What a question with a filter has in it; most have none, and need not load what reads them.
+_FILTER_MARKS = ('"', "“", "„", " -", "tag:", "title:", "path:", "since:", "until:")
+
+
+def restricted(text: str, where: SearchFilter, today: date) -> tuple[str, SearchFilter]:
+    """The words of a question, and the filter with what it restricts itself to."""
+    if not text.startswith("-") and not any(map(text.lower().__contains__, _FILTER_MARKS)):
+        return text, where
+    from plainmind.index.filters import restrict
+
+    return restrict(text, where, today)
+
+
+# What a question has in it that may ask for all that is known of who asks, or for what is new.
+_LONGEST_OPEN = 80
+_OPEN_MARKS = """
+about me|about my|about the u|am i|know me|mber me|mich| mir|n ich| de m|obre m| soy| moi|suis|di me|hi sono| mim|u eu
+| mij|ben ik|new|neu|late|recen|rzlich|nuev|nove|ltima|nouve|derni|nuov|novi|nieuw|我|私|僕|俺|自|나|저|내|최|요|새|近
+|新
+""".replace("\n", "").split("|")
+
+
+def may_be_open(text: str) -> bool:
+    """Whether a question may name no subject; most do, and need not load what tells."""
+    return len(text) <= _LONGEST_OPEN and any(map(text.lower().__contains__, _OPEN_MARKS))
 
 
 def term_weights(terms: Sequence[str], statistics: TermStatistics) -> Mapping[str, float]:
@@ -351,7 +380,6 @@ PLAIN_SHARE = 16
 _TYPOGRAPHY = "“”—–…•·‘„«»\xa0"
 BEYOND_ASCII = pattern(r"[^\0-\x7f]")
 _SPACE = pattern(r"\s")
-_SPEAKER = pattern(r"[\s>*_-]*(\w+)[*_]*\s?[:：]")
 
 
 class Page:
@@ -475,12 +503,6 @@ def _with_spaces(text: str) -> str:
     return text if text.isprintable() else _SPACE.sub(" ", text)
 
 
-def speaker_of(unit: str) -> str | None:
-    """Who says a line of a conversation: `Anna: …`, `**Anna:** …`, `- Anna: …`."""
-    match = _SPEAKER.match(unit) if ":" in unit or "：" in unit else None
-    return match[1].casefold() if match else None
-
-
 WORTH_AN_INDEX = 32  # readings
 SHELF_BYTES = 8 * 1024 * 1024
 # So many pages without an index are kept, and as many that were asked for before those: some 5 KB each.
@@ -590,9 +612,7 @@ TermSet: TypeAlias = int
 # In order: the position of a unit in its page, the number of a term that stands in it, and how often it does.
 Found: TypeAlias = Sequence[tuple[int, int, int]]
 
-# How often a term stands in a chunk is counted so far.
-COUNTLESS = 255
-_STANDS = b"0" + b"1" * COUNTLESS  # by count: the digit of a set of terms
+_STANDS = b"0" + b"1" * MOST_COUNTED  # by count: the digit of a set of terms
 
 
 class QuestionWords:
@@ -683,7 +703,7 @@ class QuestionWords:
             (position, number)
             for number, pair in pairs
             for position, unit in enumerate(units)
-            for _ in range(_count_overlapping(unit, pair))
+            for _ in range(count_overlapping(unit, pair))
         ]
         if len(self._pairs) < len(self.terms):
             said = self._said
@@ -751,7 +771,7 @@ def limit_to_counts(found: Found, counts: bytes) -> Found:
         left[number] -= count
     if min(left, default=0) >= 0:
         return found
-    left = [count if count < COUNTLESS else sys.maxsize for count in counts]
+    left = [count if count < MOST_COUNTED else sys.maxsize for count in counts]
     kept = []
     for position, number, count in found:
         counted = min(count, left[number])
@@ -771,29 +791,3 @@ def _words_of_unit(unit: str) -> list[str]:
         words += filter(None, stretches[::2])
         words += [run for run in stretches[1::2] if len(run) == 1]
     return words
-
-
-def _count_overlapping(text: str, part: str) -> int:
-    """How often a part stands in a text, counting those that share a letter."""
-    count = 0
-    at = text.find(part)
-    while at >= 0:
-        count += 1
-        at = text.find(part, at + 1)
-    return count
-
-
-# BM25's saturation: the second mention of a word counts less than the first.
-SATURATION = 1.2
-
-
-class Saturated(dict[int, float]):
-    """What a term of some weight adds to the words of a window, by how often it stands there."""
-
-    def __init__(self, weight: float) -> None:
-        super().__init__()
-        self._weight = weight
-
-    def __missing__(self, count: int) -> float:
-        self[count] = worth = self._weight * (1.0 if count >= COUNTLESS else count / (count + SATURATION))
-        return worth

@@ -21,18 +21,18 @@ from plainmind.base.model import (
 )
 from plainmind.base.value import field, replace, value
 from plainmind.search.pages import (
+    SAME_SUBJECT,
     ParsedQuery,
     QuestionWords,
     RankedChunk,
     TermSet,
     is_one_line,
-    names_day,
     places_of,
-    speaker_of,
     units_of,
 )
-from plainmind.search.snippets import ReadChunk, Snippet
+from plainmind.search.snippets import Snippet
 from plainmind.text.terms import (
+    document_terms,
     fold,
     letters_of,
     letters_without_spaces,
@@ -43,10 +43,10 @@ from plainmind.text.terms import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from typing import TypeVar
 
     from plainmind.index.protocol import IndexReader
-    from plainmind.search.engine import Recency
     from plainmind.search.pages import Place
     from plainmind.search.snippets import Hides
     from plainmind.text.terms import DayRange
@@ -593,26 +593,106 @@ MONTHS = timedelta(days=60)
 _CHANGE = pattern(
     r"\b(?:now|instead|no longer|any ?more|from now on|since|as of|chang\w+|moved|switch\w*|raised|lowered|cuts? back"
     r"|new|replac\w+|jetzt|statt|nicht mehr|ab sofort|seit|geändert|neu\w*|nun|ahora|ya no|en vez|desde|cambi\w+"
-    r"|nuev\w+|maintenant|désormais|ne \w+ plus|depuis|nouve\w+)\b"
+    r"|nuev\w+|maintenant|désormais|ne \w+ plus|depuis|nouve\w+|renam\w+|umbenannt|umgezogen|gewechselt|renommée?s?"
+    r"|déménag\w+)\b"
     r"|改|不再|现在|現在|变|變|涨|漲|换|換|新|もう|今後|変|から|이제|부터|바뀌|바꿨|새로",
     IGNORECASE,
 )
 
 
 # Such a line says itself that it holds from its day on.
+_NOW = "now|jetzt|nun|ahora|agora|maintenant|désormais"
 _FROM_NOW = pattern(
-    r"\b(?:now|no longer|any ?more|from now on|as of|moved|switched|replaced|jetzt|nicht mehr|ab sofort|nun|ahora|ya no"
-    r"|maintenant|désormais|ne \w+ plus)\b|现在|現在|もう|今は|이제",
+    rf"\b(?:{_NOW}|no longer|any ?more|from now on|as of|moved|switched|replaced|renamed|changed|nicht mehr|ab sofort"
+    r"|umbenannt|umgezogen|gewechselt|ya no|ne \w+ plus|renommée?s?)\b|现在|現在|もう|今は|改名|改称|引っ越|이제",
     IGNORECASE,
+)
+# What a thing is called, where it is, and who or what does something are told anew in words of their own. Then a line
+# need not have the word that asks for it: a new name stands in none with "called".
+_IS_NOW = "(?:is|are|ist|sind|est|es|é|è) (?:now|jetzt|nun|ahora|agora|maintenant|désormais|adesso|ora)"
+_PLACE = "in|at|on|near|behind|under|with|by|im|am|auf|bei|beim|hinter|unter|en|con|à|chez|dans|sous"
+_SINCE = "since|seit|desde|depuis"
+_CALLED = "call name title heißen heißt nennen nennt llama llamar nombre appelle nom 叫 名字 名前 이름"
+_RENAMED = (
+    r"\b(?:renam\w+|new name|changed\b.* to|umbenannt|neue[nr]? namen?|el nombre|nuevo nombre|renomm\w+|nouveau nom"
+    rf"|{_IS_NOW} (?!(?:{_PLACE})\b)\w|jetzt den namen)|改名|改称|更名|이름을"
+)
+_PLACED = (
+    "live stay keep store stand hang sit wohnen wohnt leben lebt liegen liegt stehen steht hängt vive guarda habite vit"
+    " 住 放 住所"
+)
+_MOVED = (
+    r"\b(?:moved|relocated|umgezogen|zog|verlegt|mudó|mudado|déménag\w+)\b|搬|移|引っ越|이사"
+    rf"|\b(?:{_IS_NOW}|{_NOW}) (?:{_PLACE})\b|\b(?:{_PLACE})\b.*\b(?:{_SINCE})\b|\b(?:{_SINCE})\b.*\b(?:{_PLACE})\b"
+)
+_DONE = "use used run lead host own nutzen benutzen verwenden leitet usa usamos utilise 使用 使う 用"
+_TAKEN_OVER = (
+    r"\b(?:switched|replaced|took over|umgestiegen|ersetzt|gewechselt|cambiamos|cambiado|remplacée?)\b"
+    r"|[换換]|変更|바[꿨꾸]"
+    rf"|\b{_IS_NOW}\b|\b(?:with|by|bei|con|chez)\b.*\b(?:{_SINCE})\b|\b(?:{_SINCE})\b.*\b(?:with|by|bei|con|chez)\b"
 )
 
 
+@lru_cache(maxsize=1)
+def _told_anew() -> Sequence[tuple[frozenset[str], re.Pattern[str]]]:
+    """The terms that ask for something, and what tells it anew."""
+    pairs = ((_CALLED, _RENAMED), (_PLACED, _MOVED), (_DONE, _TAKEN_OVER))
+    return [(frozenset(query_terms(words).terms), pattern(told, IGNORECASE)) for words, told in pairs]
+
+
+def tells_anew(snippet: Snippet, asked: QuestionWords, said: TermSet) -> bool:
+    """Whether the best line of a snippet says what holds now of what another line says of the question."""
+    return _tells_anew(_best_line(snippet), snippet.said, asked, said)
+
+
+def _tells_anew(line: str, own: TermSet, asked: QuestionWords, said: TermSet) -> bool:
+    shared = asked.shares[own & said]
+    if _HEADING.match(line):
+        return False
+    if _FROM_NOW.search(line) and shared >= SAME_SUBJECT * asked.shares[said]:
+        return True
+    for terms, told in _told_anew():
+        asks = asked.terms_among(terms) & said
+        if asks and told.search(line) and shared >= SAME_SUBJECT * asked.shares[said & ~asks] > 0:
+            return True
+    return False
+
+
+def newer_line(snippet: Snippet, asked: QuestionWords, today: date) -> int | None:
+    """The line of a snippet that says what holds now of what its best one says, if that is another one."""
+    best = _best_line(snippet)
+    lines = snippet.text.split("\n")
+    has_every_line = len(lines) == snippet.end_line - snippet.start_line + 1
+    if snippet.best[0].ranked.chunk.source == "sessions" or _FROM_NOW.search(best) or not has_every_line:
+        return None
+    day = _last_day_in(best, today)
+    for at in range(len(lines) - 1, -1, -1):
+        line = lines[at]
+        own = asked.terms_among(frozenset(document_terms(line)))
+        if line == best or not _tells_anew(line, own, asked, snippet.said):
+            continue
+        since = _last_day_in(line, today)
+        if day is None or since is None or day <= since:
+            return snippet.start_line + at
+    return None
+
+
 def put_newer_first(
-    weighed: list[tuple[float, bool, Snippet]], chances: list[float], at: int, query: ParsedQuery, today: date
+    weighed: list[tuple[float, bool, Snippet]],
+    chances: list[float],
+    at: int,
+    asked: QuestionWords,
+    *,
+    query: ParsedQuery,
+    today: date,
 ) -> tuple[CitedLines, ...]:
     """Put the best and one that speaks of the same together, the newer first; where the older of them stands."""
     first, other = weighed[0][2], weighed[at][2]
     newer = newer_of(first, other, today=today, asks_for_recent=query.asks_for_recent)
+    if newer is None and query.asks_how_it_is:
+        newer = newer_of(first, other, today=today, asks_for_recent=True)
+        if newer is None or not tells_anew(newer, asked, (first if newer is other else other).said):
+            return ()
     if newer is None:
         return ()
     weighed.insert(0 if newer is other else 1, weighed.pop(at))
@@ -663,15 +743,13 @@ def holds_from_now(snippet: Snippet) -> bool:
 def _newest_day(snippet: Snippet, today: date) -> str | None:
     """The day of a note, or the last one that the line names, if it has passed."""
     day = snippet.best[0].ranked.chunk.day
-    if day is not None:
-        return day
+    return _last_day_in(_best_line(snippet), today) if day is None else day
+
+
+def _last_day_in(line: str, today: date) -> str | None:
     from plainmind.text.terms import mentioned_days
 
-    named = [
-        span.first
-        for span in mentioned_days(_best_line(snippet), today)
-        if any(map(str.isdecimal, span.text))
-    ]
+    named = [span.first for span in mentioned_days(line, today) if any(map(str.isdecimal, span.text))]
     return max([day.isoformat() for day in named if day <= today], default=None)
 
 
@@ -702,55 +780,3 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     """The share of words that two texts have in common."""
     union = len(one | other)
     return len(one & other) / union if union else 0.0
-
-
-# --- why a hit is where it is ---
-
-
-class Explanations:
-    """Explains the hits of one question."""
-
-    def __init__(self, query: ParsedQuery, asked: QuestionWords, recency: Recency, today: date) -> None:
-        self._query = query
-        self._asked = asked
-        self._recency = recency
-        self._today = today
-
-    def of(self, read: ReadChunk, unit: int, score: float, *, exact: bool) -> Mapping[str, object]:
-        """What spoke for one unit of a chunk."""
-        query, ranked, wording = self._query, read.ranked, read.wording
-        chunk = ranked.chunk
-        own, beside, passage = (
-            (0, 0, 0.0)
-            if wording is None
-            else (wording.own[unit], terms_beside(wording.own)[unit], wording.passages[unit])
-        )
-        recency = self._recency.factor(chunk.day, today=self._today, asked_for_recent=query.asks_for_recent)
-        return {
-            "score": round(score, 4),
-            "raw": round(read.scores[unit], 4),
-            "coverage": round(self._asked.share_of_words(own), 4),
-            "nearby": round(self._asked.share_of_words(beside), 4),
-            "passage": round(passage, 4),
-            "keywords": round(ranked.keywords, 4),
-            "neighbours": round(ranked.neighbours, 4),
-            "meaning": round(ranked.meaning, 4),
-            "otherWords": round(ranked.lift, 4),
-            "speaker": query.names(speaker_of(read.page.units[unit])),
-            "recency": round(recency, 4),
-            "namedDay": names_day(query, chunk.day),
-            "exactToken": exact,
-            "matched": list(self._asked.names_of(own)),
-            "bestLine": read.places[unit][0],
-        }
-
-
-def terms_beside(own: Sequence[TermSet]) -> list[TermSet]:
-    """For each unit the terms that stand in the two before or the two after it, and not in it."""
-    around = [0, 0, *own, 0, 0]
-    return [
-        (first | second | fourth | fifth) & ~middle
-        for first, second, middle, fourth, fifth in zip(
-            around, around[1:], own, around[3:], around[4:], strict=False
-        )
-    ]

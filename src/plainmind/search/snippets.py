@@ -12,6 +12,7 @@ from operator import getitem, itemgetter
 
 from plainmind.base.model import Chunk
 from plainmind.base.value import fields, replace, value
+from plainmind.index.bm25 import TERM_SATURATION, Saturated
 from plainmind.search.pages import (
     BLANK,
     CLOSING,
@@ -20,7 +21,6 @@ from plainmind.search.pages import (
     ITEM,
     OPENING,
     RULE,
-    SATURATION,
     TEXT,
     Found,
     Memo,
@@ -28,18 +28,16 @@ from plainmind.search.pages import (
     Place,
     QuestionWords,
     RankedChunk,
-    Saturated,
     Shelf,
     TermSet,
     is_one_line,
     kinds_of,
     limit_to_counts,
     places_of,
-    speaker_of,
     terms_with,
     units_of,
 )
-from plainmind.text.terms import letters_of
+from plainmind.text.terms import letters_of, speaker_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,7 +165,7 @@ class Judge:
                     counts[number] = counts.get(number, 0) + count
                     entering += 1
                 score = sum(
-                    [weights[number] * count / (count + SATURATION) for number, count in counts.items()]
+                    [weights[number] * count / (count + TERM_SATURATION) for number, count in counts.items()]
                 )
                 share = score / total
                 for position in range(first, last):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from plainmind.base.lazy import pattern
 from plainmind.text.spans import (
+    Either,
     HintedPattern,
     Match,
     Span,
@@ -21,6 +22,7 @@ from plainmind.text.spans import (
     months,
     recent_day,
     recent_months,
+    recent_season,
     rolling,
     weekday_before,
     weekday_of_week,
@@ -165,11 +167,13 @@ def _day_of_named_month(match: Match, today: dt.date) -> Span:
     return day_of_month(today, _number(match["day"]), 1 if match["which"][0] in "先上지" else 0)
 
 
-def _season(match: Match, today: dt.date) -> Span:
+def _season(match: Match, today: dt.date) -> Span | Either:
     first, name = _SEASONS[match["season"]], match["name"]
     if name in _YEARS_BACK:
         return months(today.year - _YEARS_BACK[name], first, 3)
-    return recent_months(today, first, 3, over=name is not None)
+    if name is not None or match["this"]:
+        return recent_months(today, first, 3, over=name is not None)
+    return recent_season(today, first)
 
 
 def _period(match: Match, today: dt.date) -> Span:
@@ -251,7 +255,8 @@ EAST_ASIAN_DATES: tuple[HintedPattern, ...] = tuple(
         (
             (tuple(_SEASONS),),
             (
-                rf"(?:(?P<name>{_one_of(_YEARS_BACK)}|지난|上一?个?)[的の]?\s?)?(?P<season>{_one_of(_SEASONS)})"
+                rf"(?:(?P<name>{_one_of(_YEARS_BACK)}|지난|上一?个?)[的の]?\s?|(?P<this>この|这个?|這個?|이번\s?))?"
+                rf"(?P<season>{_one_of(_SEASONS)})"
                 r"(?:天|季|に|の間|에|(?<=[봄름을울])(?!\w))"
             ),
             _season,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
 
 from plainmind.base.lazy import pattern
 from plainmind.text.spans import (
@@ -15,6 +14,7 @@ from plainmind.text.spans import (
     A_YEAR,
     MONTHS_OF_SEASON,
     YEAR,
+    Either,
     HintedPattern,
     Match,
     Span,
@@ -30,18 +30,13 @@ from plainmind.text.spans import (
     recent_day,
     recent_days,
     recent_months,
+    recent_season,
     rolling,
     weekday_before,
     weekday_of_week,
     weekend_before,
     year_span,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-Resolve: TypeAlias = "Callable[[Match, dt.date], Span | None]"
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -132,9 +127,11 @@ def _season_of_year(match: Match, _today: dt.date) -> Span:
     return months(int(match["year"]), MONTHS_OF_SEASON[match["season"].lower()], 3)
 
 
-def _season(match: Match, today: dt.date) -> Span:
-    over = match["which"].lower() in ("last", "previous", "past")
-    return recent_months(today, MONTHS_OF_SEASON[match["season"].lower()], 3, over=over)
+def _season(match: Match, today: dt.date) -> Span | Either:
+    which, first_month = match["which"].lower(), MONTHS_OF_SEASON[match["season"].lower()]
+    if which in {"last", "previous", "past", "this"}:
+        return recent_months(today, first_month, 3, over=which != "this")
+    return recent_season(today, first_month)
 
 
 def _weekday(match: Match, today: dt.date) -> Span:

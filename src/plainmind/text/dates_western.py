@@ -6,7 +6,7 @@ A weekday is the last one before today, unless its week is named with it; of eve
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from plainmind.base.lazy import IGNORECASE, pattern
@@ -15,8 +15,10 @@ from plainmind.text.spans import (
     A_DIGIT,
     A_YEAR,
     YEAR,
+    Either,
     HintedPattern,
     Match,
+    Resolve,
     Span,
     ago,
     any_case,
@@ -29,17 +31,12 @@ from plainmind.text.spans import (
     recent_day,
     recent_days,
     recent_months,
+    recent_season,
     rolling,
     weekday_before,
     weekday_of_week,
     weekend_before,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-Resolve: TypeAlias = "Callable[[Match, dt.date], Span | None]"
 
 
 @value
@@ -141,10 +138,12 @@ class _Language:
             return day(dt.date(int(match["year"]), self._month(match), int(match["day"])))
         return recent_day(today, self._month(match), int(match["day"]))
 
-    def _season_named(self, match: Match, today: dt.date) -> Span:
+    def _season_named(self, match: Match, today: dt.date) -> Span | Either:
         if match["year"]:
             return months(int(match["year"]), self._season(match), 3)
-        return recent_months(today, self._season(match), 3, over=False)
+        if match["this"]:
+            return recent_months(today, self._season(match), 3, over=False)
+        return recent_season(today, self._season(match))
 
     def _month(self, match: Match) -> int:
         return _place(self.months, match["month"]) + 1
@@ -229,7 +228,7 @@ _GERMAN = _Language(
         "(?:letzte|vorige|vergangene)[snm]? wochenende": False,
         "(?:am|übers|uebers|dieses|das|an diesem) wochenende": True,
     },
-    season="(?:im|diese[nsm]?) {season}(?: {year})?",
+    season="(?:im|(?P<this>diese[nsm]?)) {season}(?: {year})?",
     last_season="(?:letzte|vorige|vergangene)[nms]? {season}",
     day_of_month="{day}\\. ?{month}(?: {year})?",
     month_of_year="{month} {year}",
@@ -286,7 +285,7 @@ _FRENCH = _Language(
     },
     weekday="{weekday}(?: (?:dernier|pass[ée]))?",
     weekends={"week-?end (?:dernier|pass[ée])": False, "(?:ce|le|du|pendant le) week-?end": True},
-    season="(?:au|en|cet|ce) {season}(?: {year})?",
+    season="(?:au|en|(?P<this>cet|ce)) {season}(?: {year})?",
     last_season="(?:l'|le )?{season} (?:dernier|pass[ée])",
     day_of_month="{day}(?:er)? {month}(?: {year})?",
     month_of_year="{month} {year}",
@@ -348,7 +347,7 @@ _SPANISH = _Language(
         "(?:fin de semana pasado|[úu]ltimo fin de semana)": False,
         "(?:este|el|durante el|en el) (?:fin de semana|finde)": True,
     },
-    season="(?:en|est[ea]) (?:la |el )?{season}(?: (?:de )?{year})?",
+    season="(?:en|(?P<this>est[ea])) (?:la |el )?{season}(?: (?:de )?{year})?",
     last_season="{season} pasad[oa]",
     day_of_month="{day} de {month}(?: (?:de |del )?{year})?",
     month_of_year="{month} (?:de |del )?{year}",
@@ -411,7 +410,7 @@ _ITALIAN = _Language(
         "(?:scorso (?:fine settimana|week-?end)|(?:fine settimana|week-?end) (?:scorso|passato))": False,
         "(?:nel|questo|il|durante il) (?:fine settimana|week-?end)": True,
     },
-    season="(?:in |quest[ao] |quest['’]|nella |nell['’]|d['’]){season}(?: (?:del )?{year})?",
+    season="(?:in |(?P<this>quest(?:[ao] |['’]))|nella |nell['’]|d['’]){season}(?: (?:del )?{year})?",
     last_season="(?P<before>scors[oa] )?{season}(?(before)| (?:scors|passat)[oa])",
     day_of_month="{day}[°º]? {month}(?: (?:del )?{year})?",
     month_of_year="{month} (?:del )?{year}",
@@ -479,7 +478,7 @@ _PORTUGUESE = _Language(
         "(?:fim de semana passado|[úu]ltimo fim de semana)": False,
         "(?:n?es[ts]e|no|durante o) fim de semana": True,
     },
-    season="(?:n?es[ts][ea]|n[oa]) {season}(?: de {year})?",
+    season="(?:(?P<this>n?es[ts][ea])|n[oa]) {season}(?: de {year})?",
     last_season="{season} passad[oa]",
     day_of_month="{day}º? de {month}(?: de {year})?",
     month_of_year="{month} (?:de )?{year}",
@@ -538,7 +537,7 @@ _DUTCH = _Language(
     },
     weekday="(?:(?:op|vorige|afgelopen) )?{weekday}(?:avond|ochtend|middag|morgen|nacht)?",
     weekends={"(?:vorig|afgelopen) weekend": False, "(?:in het|dit|het|tijdens het) weekend": True},
-    season="(?:in de|in het|deze|dit) {season}(?: (?:van )?{year})?",
+    season="(?:in de|in het|(?P<this>deze|dit)) {season}(?: (?:van )?{year})?",
     last_season="(?:vorige?|afgelopen) {season}",
     day_of_month="{day} {month}(?: {year})?",
     month_of_year="{month} {year}",
@@ -600,7 +599,7 @@ _RUSSIAN = _Language(
         "прошлы(?:е|х|ми) выходны(?:е|х|ми)": False,
         "(?:на|за|эти|этих) выходны(?:е|х)": True,
     },
-    season="{season}(?: {year}(?: года)?)?",
+    season="(?P<this>эт(?:ой|им) )?{season}(?: {year}(?: года)?)?",
     last_season="прошл(?:ой|ым) {season}",
     day_of_month="{day} {month}(?: {year}(?: года)?)?",
     month_of_year="{month} {year}(?: года)?",

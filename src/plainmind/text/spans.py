@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 Span: TypeAlias = tuple[dt.date, dt.date]
+# The days that are meant, and behind them those that may be meant as well.
+Either: TypeAlias = tuple[dt.date, dt.date, dt.date, dt.date]
 Match: TypeAlias = re.Match[str]
+Resolve: TypeAlias = Callable[[Match, dt.date], Span | Either | None]
 # A way to name days, and what it means on a given day. It may raise ValueError or OverflowError for no day.
-DatePattern: TypeAlias = tuple[re.Pattern[str], Callable[[Match, dt.date], Span | None]]
+DatePattern: TypeAlias = tuple[re.Pattern[str], Resolve]
 # What a query must have in it to be worth the pattern: of each group one, in lower case, with 0 for any digit.
 Hints: TypeAlias = tuple[tuple[str, ...], ...]
-HintedPattern: TypeAlias = tuple[Hints, re.Pattern[str], Callable[[Match, dt.date], Span | None]]
+HintedPattern: TypeAlias = tuple[Hints, re.Pattern[str], Resolve]
 
 # Hints that are in every language.
 A_DIGIT, A_YEAR = ("0",), ("0000",)
@@ -130,6 +133,14 @@ def recent_months(today: dt.date, first_month: int, count: int, *, over: bool) -
         if span[1] < today if over else span[0] <= today:
             return span
     return months(today.year - 2, first_month, count)
+
+
+def recent_season(today: dt.date, first_month: int) -> Span | Either:
+    """Return the season that has begun last; until half of it is over, the one of the year before may be meant too."""
+    first, last = recent_months(today, first_month, 3, over=False)
+    if today - first > last - today:
+        return first, last
+    return (first, last, *months(first.year - 1, first_month, 3))
 
 
 def recent_day(today: dt.date, month: int, day_of_month: int) -> Span | None:

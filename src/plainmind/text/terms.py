@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import add
 
@@ -434,6 +434,15 @@ def fold(word: str) -> str:
     return bare.translate(_WITHOUT_STROKES) if any(map(bare.__contains__, _UNDECOMPOSED)) else bare
 
 
+_SPEAKER = pattern(r"[\s>*_-]*(\w+)[*_]*\s?[:：]")
+
+
+def speaker_of(unit: str) -> str | None:
+    """Who says a line of a conversation: `Anna: …`, `**Anna:** …`, `- Anna: …`."""
+    match = _SPEAKER.match(unit) if ":" in unit or "：" in unit else None
+    return match[1].casefold() if match else None
+
+
 # The best lines of a search are looked at several times over.
 @lru_cache(maxsize=256)
 def letters_of(line: str) -> str:
@@ -490,6 +499,16 @@ def bigrams(run: str) -> list[str]:
     return list(map(add, run, run[1:])) if len(run) > 1 else [run]
 
 
+def count_overlapping(text: str, part: str) -> int:
+    """How often a part stands in a text, counting those that share a letter."""
+    count = 0
+    at = text.find(part)
+    while at >= 0:
+        count += 1
+        at = text.find(part, at + 1)
+    return count
+
+
 _LONGEST_QUERY = 4000
 # Every English way to name a day contains a digit or one of these: most queries need none of the patterns.
 _HINTS = (  # noqa: SIM905 (a line each would be two pages)
@@ -498,7 +517,7 @@ _HINTS = (  # noqa: SIM905 (a line each would be two pages)
 ).split("|")
 # The same for German, French, Spanish, Italian, Portuguese, Dutch and Russian.
 _OTHER_HINTS = (  # noqa: SIM905 (a line each would be two pages)
-    "heute|gestern|bermorgen|vor |letzte|vergangen|dieses|dieser|diese |chste|montag|dienstag|mittwoch|donnerstag|"
+    "heute|gestern|bermorgen|vor |letzte|vergangen|diese|chste|montag|dienstag|mittwoch|donnerstag|"
     "freitag|samstag|sonnabend|sonntag|wochenende|im |anfang|weihnachten|silvester|märz|maerz|oktober|dezember|0. |"
     "hier|aujourd|ce matin|ce soir|demain|il y a|dernier|dernièr|semaine|cette|prochain|week-end|lundi|mardi|"
     "mercredi|jeudi|vendredi|samedi|dimanche|printemps|été|automne|hiver|noël|janvier|vrier|mars|avril|juin|"
@@ -550,6 +569,16 @@ _WEEKS_BEFORE = 13
 _WEEKS_BEFORE_A_DAY = 2
 
 
+# How the names of months and weekdays begin, in English, German, Spanish and French.
+_OF_THE_CALENDAR = tuple(
+    """
+    jan ene feb fév marc marz märz mars apr abr avr may mai jun juin jul juil aug agosto août sep oct okt nov dec
+    dez dic déc spring summer autumn winter mon tue wed thu fri sat sun dienstag mittwoch donnerstag samstag sonntag
+    sonnabend lun mart mard mié mier merc jue jeu vie vend sáb sab sam dom dim
+    """.split()  # noqa: SIM905
+)
+
+
 @value
 class DayRange:
     """Days from `first` to `last`, both included, and the words that named them."""
@@ -568,6 +597,7 @@ def mentioned_days(query: str, today: date) -> tuple[DayRange, ...]:
     query = _normalize(query[:_LONGEST_QUERY])
     taken = bytearray(len(query))
     found: dict[int, DayRange] = {}
+    besides: dict[int, DayRange] = {}
     for words, resolve in _patterns(query):
         for match in words.finditer(query):
             start, end = match.span()
@@ -579,8 +609,10 @@ def mentioned_days(query: str, today: date) -> tuple[DayRange, ...]:
             except (ValueError, OverflowError):  # a day outside the calendar is no day
                 continue
             if span is not None:
-                found[start] = DayRange(*span, match[0].strip())
-    return tuple(_put_together(sorted(found.items()), query, today))
+                found[start] = DayRange(*span[:2], match[0].strip())
+                if len(span) > 2:
+                    besides[start] = DayRange(*span[2:], found[start].text)
+    return tuple(_put_together(sorted(found.items()), besides, query, today))
 
 
 def _stretch(span: DayRange, before: str, after: str, today: date) -> DayRange:
@@ -600,10 +632,13 @@ def _stretch(span: DayRange, before: str, after: str, today: date) -> DayRange:
     return span
 
 
-def _put_together(found: Sequence[tuple[int, DayRange]], query: str, today: date) -> Iterator[DayRange]:
+def _put_together(
+    found: Sequence[tuple[int, DayRange]], besides: Mapping[int, DayRange], query: str, today: date
+) -> Iterator[DayRange]:
     """Make one of days that belong together: "Monday to Friday", "Monday 19 October", "the Sunday before 25 October".
 
     A Sunday or a Monday that another day tells is not the last one.
+    What may be meant besides is meant only by a name that stands alone.
     """
     together: list[tuple[int, DayRange]] = []
     joined: set[int] = set()
@@ -623,7 +658,10 @@ def _put_together(found: Sequence[tuple[int, DayRange]], query: str, today: date
         together.append((start, span))
     for start, span in together:
         after = query[start + len(span.text) :]
-        yield span if start in joined else _stretch(span, query[:start], after, today)
+        stretched = span if start in joined else _stretch(span, query[:start], after, today)
+        yield stretched
+        if start in besides and start not in joined and stretched is span:
+            yield besides[start]
 
 
 def _from_to(one: DayRange, other: DayRange, text: str) -> DayRange:
@@ -631,6 +669,16 @@ def _from_to(one: DayRange, other: DayRange, text: str) -> DayRange:
     if 0 < (one.first - other.last).days < 7 and one.first.toordinal() > 7:
         return DayRange(one.first - timedelta(weeks=1), other.last, text)
     return DayRange(min(one.first, other.first), max(one.last, other.last), text)
+
+
+def without_days(text: str, days: Sequence[DayRange]) -> str:
+    """A question without the words that name its days from today; dates, months and weekdays may stand in a text."""
+    left = text
+    for span in days:
+        if not any(map(str.isdecimal, span.text)):
+            kept = [word for word in span.text.split() if word.casefold().startswith(_OF_THE_CALENDAR)]
+            left = left.replace(span.text, f" {' '.join(kept)} ")
+    return left if left.strip() else text
 
 
 def has_digit(text: str) -> bool:

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from plainmind.base.errors import PlainmindError
+from plainmind.base.errors import PlainmindError, shell_word
 from plainmind.cli.console import Console, plural
-from plainmind.cli.options import describe, open_memory
+from plainmind.cli.options import UsageError, describe, open_memory
 from plainmind.files.safe_open import expand_user
 
 TYPE_CHECKING = False
@@ -42,6 +42,16 @@ _USUAL_PLACES = {
 }
 
 
+def _program(word: str) -> str:
+    """A name, as it was typed; a place has to be named behind it."""
+    if word not in {*_USUAL_PLACES, _ALL} and (os.sep in word or os.path.lexists(word)):
+        raise UsageError(
+            f"`{word}` is a place, and whose conversations lie there comes before it",
+            f"exported chats, or a list of messages: plainmind import messages {shell_word(word)}",
+        )
+    return word
+
+
 def add_import(parser: argparse.ArgumentParser) -> None:
     """Say what `import` takes."""
     describe(
@@ -64,7 +74,11 @@ names; --agent puts all into one.""",
         run=run_import,
     )
     parser.add_argument(
-        "program", nargs="?", choices=(*_USUAL_PLACES, _ALL), help="whose conversations (shows what there is)"
+        "program",
+        nargs="?",
+        type=_program,
+        choices=(*_USUAL_PLACES, _ALL),
+        help="whose conversations (shows what there is)",
     )
     parser.add_argument(
         "path",

@@ -14,8 +14,7 @@ from plainmind.base.model import sha256_bytes, split_lines
 from plainmind.base.value import replace
 from plainmind.guests.upkeep.model import Cite, Edit, Proposal
 from plainmind.guests.upkeep.survey import is_log
-from plainmind.notes.notebook import byte_lines
-from plainmind.notes.workspace import as_written, decode, encoding_of
+from plainmind.notes.workspace import as_written, byte_lines, decode, encoding_of
 from plainmind.text.markdown import read_blocks
 
 TYPE_CHECKING = False
