@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from plainmind import Memory
+from plainmind import Memory, SearchContext
 from plainmind.agent.scope import THE_OWNER
 from plainmind.base.errors import ConfigError
+from plainmind.guests.rerank.reranker import OnnxReranker
 from plainmind.memory import index
 
 ASKED: list[tuple[str, list[str], float]] = []
 
 
 class Doubter:
-    """Finds the last of what it is shown the best."""
+    """Finds the last of what it is shown the best; some have time for less than all."""
+
+    def __init__(self, in_time: int = 99) -> None:
+        self.in_time = in_time
+
+    @property
+    def name(self) -> str:
+        return "doubter-1"
 
     def log_odds(self, question: str, passages: Sequence[str], *, seconds: float) -> list[float | None]:
         ASKED.append((question, list(passages), seconds))
-        return [float(10 * at) for at in range(len(passages))]
+        return [float(10 * at) for at in range(len(passages))][: self.in_time]
 
 
 def doubter() -> Doubter:
     return Doubter()
+
+
+def slow_doubter() -> Doubter:
+    return Doubter(2)
+
+
+def damaged() -> OnnxReranker:
+    return OnnxReranker(os.environ["WEIGHTS_OF_THE_TEST"])
 
 
 def nobody() -> None:
@@ -70,6 +88,36 @@ def test_what_scores_less_than_asked_for_after_the_second_look_is_left_out(notes
         assert len(memory.search("garden gate", min_score=0.9, deep=True).hits) < 3
 
 
+def test_a_second_look_that_had_too_little_time_says_so(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_notes(notes) as memory:
+        assert memory.search("garden gate", deep=True).degraded == ()
+    monkeypatch.setattr(index, "_RERANKER", f"{__name__}:slow_doubter")
+    with open_notes(notes) as memory:
+        (told,) = memory.search("garden gate", deep=True).degraded
+        assert memory.search("garden gate").degraded == ()
+
+    assert told == (
+        "second look: there was time for 2 of the best 3 results (`rerank.deadlineMs` is 300);"
+        " the others are as the first look had them"
+    )
+
+
+def test_whoever_asks_is_told_that_the_second_look_was_short_and_not_that_something_is_missing(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes / "memory" / "shared-with" / "telegram" / "group--100"
+    folder.mkdir(parents=True)
+    for number in range(3):
+        (folder / f"{number}.md").write_text(f"# Gate {number}\n\n- garden gate {number}\n")
+    monkeypatch.setattr(index, "_RERANKER", f"{__name__}:slow_doubter")
+    group = SearchContext("anna", "group", "agent:main:telegram:group:-100", group="-100")
+    with open_notes(notes, scope={"rules": [{"action": "allow"}]}) as memory:
+        mine, theirs = (memory.within(who).search("garden gate") for who in (THE_OWNER, group))
+
+    assert len(theirs.hits) == 3
+    assert [told.partition(":")[0] for told in (*mine.degraded, *theirs.degraded)] == ["second look"] * 2
+
+
 def test_agents_look_twice_where_it_is_installed(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_notes(notes) as memory:
         memory.within(THE_OWNER).search("garden gate")
@@ -103,3 +151,39 @@ def test_asked_for_and_not_installed_it_is_said_how_to_install_it(
         memory.search("garden gate", deep=mode == "auto")
 
     assert "plainmind-reranker" in str(raised.value.hint)
+
+
+def test_an_explained_search_says_what_the_reranker_read_and_where_each_result_was_before(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_notes(notes) as memory:
+        assert "secondLook" not in dict(memory.search("garden gate", explain=True).hits[0].explanation or {})
+        assert memory.search("garden gate", deep=True).notes == ()
+        explained = memory.search("garden gate", explain=True, deep=True)
+    monkeypatch.setattr(index, "_RERANKER", f"{__name__}:slow_doubter")
+    with open_notes(notes) as memory:
+        cut = memory.search("garden gate", explain=True, deep=True)
+
+    assert [(hit.explanation or {})["secondLook"] for hit in explained.hits] == [
+        {"place": 3, "logOdds": 20.0}, {"place": 2, "logOdds": 10.0}, {"place": 1, "logOdds": 0.0},
+    ]  # fmt: skip
+    assert re.fullmatch(r"second look: doubter-1 read 3 of 3 results in \d+ ms", explained.notes[0])
+    unread = [told for hit in cut.hits if "unread" in (told := (hit.explanation or {})["secondLook"])]
+    assert unread == [{"place": 3, "logOdds": None, "unread": "time"}]
+    assert cut.notes[0].startswith("second look: doubter-1 read 2 of 3 results in ")
+
+
+def test_with_damaged_weights_the_first_look_answers_and_the_result_says_so(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    (weights / "pieces.txt").write_text("[UNK]\n")
+    (weights / "model.onnx").write_bytes(b"half of it")
+    monkeypatch.setattr(index, "_RERANKER", f"{__name__}:damaged")
+    monkeypatch.setenv("WEIGHTS_OF_THE_TEST", str(weights))
+    with open_notes(notes) as memory:
+        plain, deep = memory.search("garden gate"), memory.search("garden gate", deep=True)
+
+    assert deep.hits == plain.hits
+    assert deep.degraded[0].startswith("second look: the reranker cannot be opened: ")

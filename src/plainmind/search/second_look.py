@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from plainmind.base.model import CitedLines, SearchHit
-from plainmind.base.value import replace
+from plainmind.base.value import replace, value
 from plainmind.search.doubts import doubt_of
 from plainmind.search.engine import as_probability
 from plainmind.text.terms import query_terms
@@ -28,17 +28,47 @@ _LONGEST_LEAD = 3.0
 _SUREST = 0.99  # as much as the first look counts at most, and so far from none at least
 # The log-odds that one of the others does: its worth, what was read in it, and how far it is behind the first.
 _OTHER_LEVEL, _OF_WORTH, _OF_OTHER_ANSWER, _OF_DELAY = -2.3, 3.7, 0.14, -6.0
+# The log-odds that a result is expected to have for its worth, where it could not be read: half of all questions have
+# 11 to 23 among those that were. The mean alone puts a right answer that was not read behind wrong ones that were.
+_OF_WORTH_UNREAD = 15.0
 _PASSAGE_CHARS = 480  # about what is read of a snippet at once
 # Of so many results the rest is read too, after the best lines of so many: later ones can be spared if time is short.
 _READ_WHOLE, _READ_BEFORE = 8, 16
 _LEAST_LEFT = 60  # characters: less says nothing
+# A look that has reached the best lines of so many results is as good as done: over seven sets of questions two thirds
+# of the answers that it puts first are there by then, and twice as many results put no more there. Less is told.
+ENOUGH = 8
+SECOND_LOOK = (
+    "second look"  # so begins what is said of it among what an answer lacks: it names nothing of the memory
+)
 
 
 class Reranker(Protocol):
     """Reads a question and a passage at once. Safe to share between threads."""
 
+    @property
+    def name(self) -> str:
+        """Which model it is."""
+
     def log_odds(self, question: str, passages: Sequence[str], *, seconds: float) -> list[float | None]:
-        """How likely each passage answers, as log-odds; None for one that was not read in time, or not understood."""
+        """How likely each passage answers, as log-odds; None for one that is not understood.
+
+        Where the time is too short it tells of the first ones alone.
+        """
+
+
+@value
+class Reading:
+    """What a reranker says of some results, in their order."""
+
+    said: tuple[float | None, ...]  # log-odds; None: there was no time for it, or it was not understood
+    reached: int  # the best lines of so many of them, the first ones
+    share: float = 1.0  # of all that was to be read, the rest of the best results too
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there was too little time: the last ones are there to be spared."""
+        return self.reached < min(ENOUGH, len(self.said))
 
 
 def windows_of(hit: SearchHit) -> tuple[str, str]:
@@ -66,9 +96,12 @@ def windows_of(hit: SearchHit) -> tuple[str, str]:
     return head + "\n".join(lines[first : last + 1]), head + rest if len(rest) > _LEAST_LEFT else ""
 
 
-def let_read(
-    reranker: Reranker, question: str, hits: Sequence[SearchHit], *, seconds: float
-) -> list[float | None]:
+def most_windows(results: int) -> int:
+    """How many passages are read of so many results at most."""
+    return results + min(results, _READ_WHOLE)
+
+
+def let_read(reranker: Reranker, question: str, hits: Sequence[SearchHit], *, seconds: float) -> Reading:
     """What a reranker says of each result: of its best lines, or of the others where those say more."""
     windows = [windows_of(hit) for hit in hits]
     passages = [(at, best) for at, (best, _) in enumerate(windows)]
@@ -77,22 +110,64 @@ def let_read(
     ]
     said = reranker.log_odds(question, [text for _, text in passages], seconds=seconds)
     found: list[float | None] = [None] * len(hits)
-    for (at, _), one in zip(passages, said, strict=True):
+    for (at, _), one in zip(passages, said, strict=False):
         known = found[at]
         if one is not None:
             found[at] = one if known is None else max(known, one)
-    return found
+    reached = len({at for at, _ in passages[: len(said)]})
+    return Reading(tuple(found), reached, len(said) / len(passages) if passages else 1.0)
 
 
-def look_again(
-    hits: Sequence[SearchHit], said: Sequence[float | None], question: str = ""
-) -> list[SearchHit]:
+def cut_short(reading: Reading, seconds: float) -> Iterator[str]:
+    """What is said of a look for which there was too little time."""
+    if reading.is_cut:
+        yield (
+            f"{SECOND_LOOK}: there was time for {reading.reached} of the best {min(ENOUGH, len(reading.said))}"
+            f" results (`rerank.deadlineMs` is {round(seconds * 1000)}); the others are as the first look had them"
+        )
+
+
+def what_was_read(reading: Reading, name: str, milliseconds: float) -> str:
+    """What is said of a look whose reasons are wanted."""
+    why = [_why_unread(at, reading) for at, one in enumerate(reading.said) if one is None]
+    language, late = why.count("language"), why.count("time")
+    unread = [
+        *([f"{language} {_is_or_are(language)} in a language that it does not know"] if language else []),
+        *([f"for {late} there was no time"] if late else []),
+    ]
+    return (
+        f"{SECOND_LOOK}: {name} read {len(reading.said) - len(why)} of {len(reading.said)} results"
+        f" in {milliseconds:.0f} ms{'; ' if unread else ''}{', '.join(unread)}"
+    )
+
+
+def _is_or_are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _why_unread(at: int, reading: Reading) -> str:
+    return "language" if at < reading.reached else "time"
+
+
+def with_reasons(hits: Sequence[SearchHit], reading: Reading) -> list[SearchHit]:
+    """Results with what was read in each, and where they stood before it, beside what explains them already."""
+    told: list[SearchHit] = []
+    for at, (hit, one) in enumerate(zip(hits, reading.said, strict=True)):
+        if hit.explanation is None:
+            told.append(hit)
+            continue
+        seen: dict[str, object] = {"place": at + 1, "logOdds": None if one is None else round(one, 2)}
+        if one is None:
+            seen["unread"] = _why_unread(at, reading)
+        told.append(replace(hit, explanation={**hit.explanation, "secondLook": seen}))
+    return told
+
+
+def look_again(hits: Sequence[SearchHit], reading: Reading, question: str = "") -> list[SearchHit]:
     """Results in the order that both looks make, with how likely each answers; as they were when nothing was read."""
-    read = [one for one in said if one is not None]
-    if not read:
+    if not any(one is not None for one in reading.said):
         return list(hits)
-    usual = sum(read) / len(read)  # what was not read is neither lifted nor lowered
-    known = [usual if one is None else one for one in said]
+    known = with_expected([hit.worth for hit in hits], reading.said)
     mixed = sorted(
         [(hit.worth + _OF_READING * one, one, hit) for hit, one in zip(hits, known, strict=True)],
         key=lambda each: -each[0],
@@ -113,7 +188,8 @@ def look_again(
             seen.append(replace(hit, score=min(seen[-1].score, as_probability(odds))))
         else:
             distance = worth - (worths[2] if len(worths) > 2 else 0.0)
-            lead = one - max([other for _, other, _ in mixed[1:]], default=one)
+            # The best of what there was no time for is the better the more of it there is.
+            lead = one - max([other for _, other, _ in mixed[1:]], default=one) + math.log(reading.share)
             odds = (
                 _FIRST_LEVEL
                 + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance))
@@ -123,6 +199,19 @@ def look_again(
             )
             seen.append(replace(hit, score=as_probability(odds)))
     return _newer_first(seen)
+
+
+def with_expected(worths: Sequence[float], said: Sequence[float | None]) -> list[float]:
+    """What is said of each result; of one that was not read, what those are said that are worth as much.
+
+    Something has to be said of one at least.
+    """
+    read = [(worth, one) for worth, one in zip(worths, said, strict=True) if one is not None]
+    usual, mean = (sum(column) / len(read) for column in zip(*read, strict=True))
+    return [
+        mean + _OF_WORTH_UNREAD * (worth - usual) if one is None else one
+        for worth, one in zip(worths, said, strict=True)
+    ]
 
 
 def _log_odds(probability: float) -> float:

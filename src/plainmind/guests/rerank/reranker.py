@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -10,6 +11,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from plainmind.base.errors import PlainmindError
+from plainmind.base.extras import weights_hint
 from plainmind.embed.protocol import usable_cores
 from plainmind.guests.rerank.word_pieces import WordPieces
 
@@ -32,34 +35,56 @@ class OnnxReranker:
         self._opening = threading.Lock()
         self._opened: tuple[Any, WordPieces] | None = None
 
-    def log_odds(self, question: str, passages: Sequence[str], *, seconds: float) -> list[float | None]:
-        """How likely each passage answers, as log-odds; None: not read in time, or in a language that it does not know.
+    @property
+    def name(self) -> str:
+        """Which model it is."""
+        try:
+            with open(os.path.join(self._folder, "model.json"), encoding="utf-8") as file:
+                return str(json.load(file)["name"])
+        except (OSError, ValueError, KeyError) as error:
+            raise _damaged(error) from error
 
-        The first passages are read whatever the time.
+    def log_odds(self, question: str, passages: Sequence[str], *, seconds: float) -> list[float | None]:
+        """How likely each passage answers, as log-odds; None for one in a language that it does not know.
+
+        Those for which there is no time are left out at the end. The first passages are read whatever the time.
         """
         session, pieces = self._open()
         until = time.monotonic() + seconds
-        found: list[float | None] = [None] * len(passages)
         if pieces.familiarity(question) < _LEAST_FAMILIAR:
-            return found
+            return [None] * len(passages)
+        found: list[float | None] = []
         asked = pieces.encode(question)[:_LONGEST_QUESTION]
         slowest = 0.0
         for at, passage in enumerate(passages):
             began = time.monotonic()
             if at >= _READ_ANYWAY and began + slowest > until:
                 break
-            if pieces.familiarity(passage) >= _LEAST_FAMILIAR:
-                found[at] = float(session.run(None, _pair(pieces, asked, passage))[0][0])
-                slowest = max(slowest, time.monotonic() - began)
+            if pieces.familiarity(passage) < _LEAST_FAMILIAR:
+                found.append(None)
+                continue
+            found.append(float(session.run(None, _pair(pieces, asked, passage))[0][0]))
+            slowest = max(slowest, time.monotonic() - began)
         return found
 
     def _open(self) -> tuple[Any, WordPieces]:
         with self._opening:
             if self._opened is None:
-                with open(os.path.join(self._folder, "pieces.txt"), encoding="utf-8") as file:
-                    pieces = WordPieces(file.read().split("\n")[:-1])
-                self._opened = _session(os.path.join(self._folder, "model.onnx")), pieces
+                try:
+                    with open(os.path.join(self._folder, "pieces.txt"), encoding="utf-8") as file:
+                        pieces = WordPieces(file.read().split("\n")[:-1])
+                    self._opened = _session(os.path.join(self._folder, "model.onnx")), pieces
+                except Exception as error:  # onnxruntime has a kind of its own for each thing that is wrong
+                    raise _damaged(error) from error
             return self._opened
+
+
+def _damaged(error: Exception) -> PlainmindError:
+    why = str(error).partition("\n")[0]
+    return PlainmindError(
+        f"the reranker cannot be opened: {why}",
+        hint=f"{weights_hint('plainmind-reranker')} installs it again",
+    )
 
 
 def _session(path: str) -> Any:
