@@ -153,6 +153,50 @@ def test_asked_for_and_not_installed_it_is_said_how_to_install_it(
     assert "plainmind-reranker" in str(raised.value.hint)
 
 
+def test_the_status_names_the_reranker_and_says_whose_searches_it_reads_in(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(mode: str) -> object:
+        with open_notes(notes, rerank={"mode": mode}) as memory:
+            return memory.status()["reranker"]
+
+    there = {"installed": True, "model": "doubter-1", "problem": None, "hint": None}
+    assert told("auto") == {**there, "mode": "auto", "agents": True}
+    assert told("off") == {**there, "mode": "off", "agents": False}
+    monkeypatch.setattr(index, "_RERANKER", f"{__name__}:nobody")
+    not_there = {"installed": False, "model": None, "agents": False, "problem": None, "hint": None}
+    assert told("auto") == {**not_there, "mode": "auto"}
+
+
+def test_the_doctor_lets_the_reranker_read_and_says_whether_there_is_time_for_it(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(**settings: object) -> tuple[str, str, str | None]:
+        with open_notes(notes, rerank=settings) as memory:
+            (check,) = (check for check in memory.doctor() if check.name == "reranker")
+        return check.verdict, check.detail, check.hint
+
+    assert told() == (
+        "ok", "doubter-1 reads again for agents, and for people with --deep: 32 passages of 32 in 300 ms", None,
+    )  # fmt: skip
+    assert (
+        told(mode="always", results=4)[1]
+        == "doubter-1 reads again in every search: 8 passages of 8 in 300 ms"
+    )
+    assert told(mode="off")[1].startswith("doubter-1 reads again for people with --deep alone:")
+    monkeypatch.setattr(index, "_RERANKER", f"{__name__}:slow_doubter")
+    verdict, detail, hint = told()
+    assert (verdict, detail.rpartition(": ")[2]) == ("warning", "2 passages of 32 in 300 ms")
+    assert "rerank.deadlineMs" in str(hint)
+    monkeypatch.setattr(index, "_RERANKER", f"{__name__}:nobody")
+    verdict, detail, hint = told()
+    assert (verdict, detail) == ("ok", "not installed: agents and people look once")
+    assert "plainmind-reranker" in str(hint)
+    verdict, detail, hint = told(mode="always")
+    assert (verdict, detail) == ("problem", "not installed, and `rerank.mode` is always: no search works")
+    assert "plainmind-reranker" in str(hint)
+
+
 def test_an_explained_search_says_what_the_reranker_read_and_where_each_result_was_before(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +228,10 @@ def test_with_damaged_weights_the_first_look_answers_and_the_result_says_so(
     monkeypatch.setenv("WEIGHTS_OF_THE_TEST", str(weights))
     with open_notes(notes) as memory:
         plain, deep = memory.search("garden gate"), memory.search("garden gate", deep=True)
+        told = memory.status()["reranker"]
+        (check,) = (check for check in memory.doctor() if check.name == "reranker")
 
     assert deep.hits == plain.hits
     assert deep.degraded[0].startswith("second look: the reranker cannot be opened: ")
+    assert told["problem"].startswith("the reranker cannot be opened: ")
+    assert (check.verdict, "plainmind-reranker" in str(check.hint)) == ("problem", True)
