@@ -11,6 +11,7 @@ import pytest
 
 from plainmind import Memory, SearchContext
 from plainmind.agent.scope import THE_OWNER
+from plainmind.agent.tools import ToolBox
 from plainmind.base.errors import ConfigError
 from plainmind.guests.rerank.reranker import OnnxReranker
 from plainmind.memory import index
@@ -114,7 +115,11 @@ def test_whoever_asks_is_told_that_the_second_look_was_short_and_not_that_someth
     with open_notes(notes, scope={"rules": [{"action": "allow"}]}) as memory:
         mine, theirs = (memory.within(who).search("garden gate") for who in (THE_OWNER, group))
 
+        text = ToolBox(memory.within(group)).call("memory_search", {"query": "garden gate"}).text
+
     assert len(theirs.hits) == 3
+    assert "second look: there was time for 2 of the best 3 results" in text
+    assert "not everything was consulted" not in text
     assert [told.partition(":")[0] for told in (*mine.degraded, *theirs.degraded)] == ["second look"] * 2
 
 
@@ -226,12 +231,21 @@ def test_with_damaged_weights_the_first_look_answers_and_the_result_says_so(
     (weights / "model.onnx").write_bytes(b"half of it")
     monkeypatch.setattr(index, "_RERANKER", f"{__name__}:damaged")
     monkeypatch.setenv("WEIGHTS_OF_THE_TEST", str(weights))
-    with open_notes(notes) as memory:
+    hers = notes / "memory" / "shared-with" / "telegram" / "anna" / "1.md"
+    hers.parent.mkdir(parents=True)
+    hers.write_text("# Gate\n\n- garden gate\n")
+    with open_notes(notes, scope={"rules": [{"action": "allow"}]}) as memory:
         plain, deep = memory.search("garden gate"), memory.search("garden gate", deep=True)
+        anna = memory.within(SearchContext("anna", "direct", "agent:main:telegram:dm:anna")).search(
+            "garden gate"
+        )
         told = memory.status()["reranker"]
         (check,) = (check for check in memory.doctor() if check.name == "reranker")
 
     assert deep.hits == plain.hits
     assert deep.degraded[0].startswith("second look: the reranker cannot be opened: ")
+    assert anna.degraded == (
+        "a part of the memory could not be consulted",
+    )  # where things are is not for her
     assert told["problem"].startswith("the reranker cannot be opened: ")
     assert (check.verdict, "plainmind-reranker" in str(check.hint)) == ("problem", True)

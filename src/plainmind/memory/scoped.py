@@ -482,9 +482,9 @@ def _narrowed(seen: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
 
 def _without_places(lacking: str) -> str:
     """Say what an answer lacks as others than the owner may know it."""
-    from plainmind.search.second_look import SECOND_LOOK
+    from plainmind.search.second_look import CUT_SHORT
 
-    return lacking if lacking.startswith(SECOND_LOOK) else "a part of the memory could not be consulted"
+    return lacking if lacking.startswith(CUT_SHORT) else "a part of the memory could not be consulted"
 
 
 def _without_names(error: PlainmindError) -> PlainmindError:

@@ -38,9 +38,9 @@ _LEAST_LEFT = 60  # characters: less says nothing
 # A look that has reached the best lines of so many results is as good as done: over seven sets of questions two thirds
 # of the answers that it puts first are there by then, and twice as many results put no more there. Less is told.
 ENOUGH = 8
-SECOND_LOOK = (
-    "second look"  # so begins what is said of it among what an answer lacks: it names nothing of the memory
-)
+# So begins what is said of it among what an answer lacks, and where there was too little time, which anybody may know.
+SECOND_LOOK = "second look"
+CUT_SHORT = f"{SECOND_LOOK}: there was time for"
 
 
 class Reranker(Protocol):
@@ -122,7 +122,7 @@ def cut_short(reading: Reading, seconds: float) -> Iterator[str]:
     """What is said of a look for which there was too little time."""
     if reading.is_cut:
         yield (
-            f"{SECOND_LOOK}: there was time for {reading.reached} of the best {min(ENOUGH, len(reading.said))}"
+            f"{CUT_SHORT} {reading.reached} of the best {min(ENOUGH, len(reading.said))}"
             f" results (`rerank.deadlineMs` is {round(seconds * 1000)}); the others are as the first look had them"
         )
 
