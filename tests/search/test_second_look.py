@@ -198,6 +198,26 @@ def test_a_result_in_a_language_that_is_not_known_does_not_cut_a_look_short() ->
     assert let_read(Reader("x"), "?", [], seconds=1) == read()
 
 
+def test_what_was_not_read_has_no_lead_that_could_make_it_surer() -> None:
+    hits = [hit("a", 0.5), hit("b", 0.2), hit("c", 0.1)]
+    unread, as_the_others = (look_again(hits, read(one, -1.0, -3.0))[0].score for one in (None, -1.0))
+
+    assert unread < look_again(hits, read(3.0, -1.0, -3.0))[0].score
+    assert unread == pytest.approx(as_the_others, abs=0.06)
+
+
+def test_what_reads_like_no_answer_is_certain_only_where_the_first_look_was() -> None:
+    others = [hit("b", 0.1), hit("c", 0.0)]
+
+    def score(first_look: float, *said: float | None) -> float:
+        return look_again([hit("a", 0.5, score=first_look), *others], read(*said))[0].score
+
+    assert score(0.6, -1.0, -5.0, -5.0) < CERTAIN < score(0.6, 1.0, -5.0, -5.0)
+    assert score(0.8, -1.0, -5.0, -5.0) > CERTAIN
+    assert score(0.2, -4.0, 3.0, 3.0) < score(0.2, -1.0, -5.0, -5.0)  # it is no score of its own
+    assert score(0.6, None, -9.0, -9.0) < CERTAIN  # it is expected to
+
+
 def test_a_look_that_was_cut_short_is_less_sure_that_nothing_else_reads_as_well() -> None:
     hits = [hit("a", 0.4, score=0.6), hit("b", 0.3), hit("c", 0.25), hit("d", 0.2)]
     shares = [1.0, 0.5, 0.2, 0.1]

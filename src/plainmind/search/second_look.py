@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from plainmind.base.model import CitedLines, SearchHit
+from plainmind.base.model import CERTAIN, CitedLines, SearchHit
 from plainmind.base.value import replace, value
 from plainmind.search.doubts import doubt_of
 from plainmind.search.engine import as_probability
@@ -31,6 +31,10 @@ _OTHER_LEVEL, _OF_WORTH, _OF_OTHER_ANSWER, _OF_DELAY = -2.3, 3.7, 0.14, -6.0
 # The log-odds that a result is expected to have for its worth, where it could not be read: half of all questions have
 # 11 to 23 among those that were. The mean alone puts a right answer that was not read behind wrong ones that were.
 _OF_WORTH_UNREAD = 15.0
+# What reads like no answer, by these log-odds, is not certain for being ahead of what reads worse, unless the first
+# look was certain. Of 1,877 questions that have an answer three lose the certain right one; of 64 certain first results
+# to 1,233 questions that have none eight go.
+_NO_ANSWER, _UNCERTAIN = 0.0, CERTAIN - 0.01
 _PASSAGE_CHARS = 480  # about what is read of a snippet at once
 # Of so many results the rest is read too, after the best lines of so many: later ones can be spared if time is short.
 _READ_WHOLE, _READ_BEFORE = 8, 16
@@ -168,36 +172,39 @@ def look_again(hits: Sequence[SearchHit], reading: Reading, question: str = "") 
     if not any(one is not None for one in reading.said):
         return list(hits)
     known = with_expected([hit.worth for hit in hits], reading.said)
-    mixed = sorted(
-        [(hit.worth + _OF_READING * one, one, hit) for hit, one in zip(hits, known, strict=True)],
-        key=lambda each: -each[0],
-    )
-    worths = [worth for worth, _, _ in mixed]
+    worths = [hit.worth + _OF_READING * one for hit, one in zip(hits, known, strict=True)]
+    order = sorted(range(len(hits)), key=lambda at: -worths[at])
     # Identifiers and names, which no model reads letter by letter.
-    texts = [f"{hit.snippet} {hit.headings} {hit.path}" for _, _, hit in mixed]
+    texts = [f"{hits[at].snippet} {hits[at].headings} {hits[at].path}" for at in order]
     doubt = doubt_of(question, query_terms(question).exact, texts[0], texts)
-    seen: list[SearchHit] = []
-    for worth, one, hit in mixed:
-        if seen:
-            odds = (
-                _OTHER_LEVEL
-                + _OF_WORTH * hit.worth
-                + _OF_OTHER_ANSWER * one
-                + _OF_DELAY * (worths[0] - worth)
-            )
-            seen.append(replace(hit, score=min(seen[-1].score, as_probability(odds))))
-        else:
-            distance = worth - (worths[2] if len(worths) > 2 else 0.0)
-            # The best of what there was no time for is the better the more of it there is.
-            lead = one - max([other for _, other, _ in mixed[1:]], default=one) + math.log(reading.share)
-            odds = (
-                _FIRST_LEVEL
-                + _OF_DISTANCE * min(_FARTHEST, max(0.0, distance))
-                + _OF_FIRST_LOOK * _log_odds(hits[0].score)
-                + _OF_LEAD * min(_LONGEST_LEAD, max(0.0, lead))
-                + doubt
-            )
-            seen.append(replace(hit, score=as_probability(odds)))
+    first, *others = order
+    third = worths[order[2]] if len(order) > 2 else 0.0
+    lead = 0.0
+    if (
+        reading.said[first] is not None
+    ):  # the best of what there was no time for is the better the more of it there is
+        lead = (
+            known[first] - max([known[at] for at in others], default=known[first]) + math.log(reading.share)
+        )
+    odds = (
+        _FIRST_LEVEL
+        + _OF_DISTANCE * min(_FARTHEST, max(0.0, worths[first] - third))
+        + _OF_FIRST_LOOK * _log_odds(hits[0].score)
+        + _OF_LEAD * min(_LONGEST_LEAD, max(0.0, lead))
+        + doubt
+    )
+    score = as_probability(odds)
+    if known[first] < _NO_ANSWER and hits[0].score < CERTAIN:
+        score = min(score, _UNCERTAIN)
+    seen = [replace(hits[first], score=score)]
+    for at in others:
+        odds = (
+            _OTHER_LEVEL
+            + _OF_WORTH * hits[at].worth
+            + _OF_OTHER_ANSWER * known[at]
+            + _OF_DELAY * (worths[first] - worths[at])
+        )
+        seen.append(replace(hits[at], score=min(seen[-1].score, as_probability(odds))))
     return _newer_first(seen)
 
 
