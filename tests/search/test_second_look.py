@@ -10,8 +10,10 @@ from plainmind.base.model import CERTAIN, CitedLines, SearchHit
 from plainmind.base.value import replace
 from plainmind.search.second_look import (
     Reading,
+    cut_short,
     let_read,
     look_again,
+    most_windows,
     what_was_read,
     windows_of,
     with_reasons,
@@ -169,6 +171,26 @@ def test_what_was_not_read_in_time_takes_nothing_from_what_was() -> None:
     assert let_read(Reader("line 11", in_time=1), "?", hits, seconds=1) == read(
         -4.0, None, reached=1, share=1 / 4
     )
+
+
+def test_what_is_in_a_language_that_is_not_known_has_been_reached() -> None:
+    class Foreigner(Reader):
+        def log_odds(self, question: str, passages: Sequence[str], *, seconds: float) -> list[float | None]:
+            return [None if self.word in passage else 1.0 for passage in passages]
+
+    hits = [hit("a", 0.3, "etwas"), hit("b", 0.3, "something")]
+
+    assert let_read(Foreigner("etwas"), "?", hits, seconds=1) == read(None, 1.0)
+
+
+def test_too_little_time_is_told_with_how_far_it_went() -> None:
+    (told,) = cut_short(read(1.0, *[None] * 19, reached=1, share=1 / 28), 0.05)
+
+    assert told.startswith(
+        "second look: there was time for 1 of the best 8 results (`rerank.deadlineMs` is 50)"
+    )
+    assert list(cut_short(read(1.0, None), 0.05)) == []
+    assert [most_windows(results) for results in (2, 8, 24)] == [4, 16, 32]
 
 
 def test_the_rest_is_read_of_the_first_results_alone_and_before_the_last_ones() -> None:
