@@ -39,12 +39,6 @@ _PASSAGE_CHARS = 480  # about what is read of a snippet at once
 # Of so many results the rest is read too, after the best lines of so many: later ones can be spared if time is short.
 _READ_WHOLE, _READ_BEFORE = 8, 16
 _LEAST_LEFT = 60  # characters: less says nothing
-# A look that has reached the best lines of so many results is as good as done: over seven sets of questions two thirds
-# of the answers that it puts first are there by then, and twice as many results put no more there. Less is told.
-ENOUGH = 8
-# So begins what is said of it among what an answer lacks, and where there was too little time, which anybody may know.
-SECOND_LOOK = "second look"
-CUT_SHORT = f"{SECOND_LOOK}: there was time for"
 
 
 class Reranker(Protocol):
@@ -59,6 +53,14 @@ class Reranker(Protocol):
 
         Where the time is too short it tells of the first ones alone.
         """
+
+
+# A look that has reached the best lines of so many results is as good as done: over seven sets of questions two thirds
+# of the answers that it puts first are there by then, and twice as many results put no more there. Less is told.
+ENOUGH = 8
+# So begins what is said of it among what an answer lacks, and where there was too little time, which anybody may know.
+SECOND_LOOK = "second look"
+CUT_SHORT = f"{SECOND_LOOK}: there was time for"
 
 
 @value
@@ -100,11 +102,6 @@ def windows_of(hit: SearchHit) -> tuple[str, str]:
     return head + "\n".join(lines[first : last + 1]), head + rest if len(rest) > _LEAST_LEFT else ""
 
 
-def most_windows(results: int) -> int:
-    """How many passages are read of so many results at most."""
-    return results + min(results, _READ_WHOLE)
-
-
 def let_read(reranker: Reranker, question: str, hits: Sequence[SearchHit], *, seconds: float) -> Reading:
     """What a reranker says of each result: of its best lines, or of the others where those say more."""
     windows = [windows_of(hit) for hit in hits]
@@ -120,6 +117,11 @@ def let_read(reranker: Reranker, question: str, hits: Sequence[SearchHit], *, se
             found[at] = one if known is None else max(known, one)
     reached = len({at for at, _ in passages[: len(said)]})
     return Reading(tuple(found), reached, len(said) / len(passages) if passages else 1.0)
+
+
+def most_windows(results: int) -> int:
+    """How many passages are read of so many results at most."""
+    return results + min(results, _READ_WHOLE)
 
 
 def cut_short(reading: Reading, seconds: float) -> Iterator[str]:
