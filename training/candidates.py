@@ -20,7 +20,7 @@ from plainmind.base.model import SOURCES
 from plainmind.guests.evaluation.dataset import read_dataset
 from plainmind.guests.evaluation.scoring import Shown, pieces_of, proves
 from plainmind.memory.memory import Memory
-from plainmind.search.second_look import windows_of
+from plainmind.search.second_look import windows_of, with_expected
 from plainmind.sessions.transcripts import Transcripts
 
 SHOWN = 6
@@ -74,10 +74,10 @@ def figures(
     recall, first = [], []
     for row, odds in zip(rows, said, strict=True):
         results = row["results"]
-        known = [one for one in odds[:read] if one is not None]
-        usual = sum(known) / len(known) if known else 0.0
-        read_odds = [usual if one is None else one for one in odds[:read]]
-        mixed = [one["worth"] + weight * said_of for one, said_of in zip(results, read_odds, strict=False)]
+        worths = [one["worth"] for one in results[:read]]
+        is_read = any(one is not None for one in odds[:read])
+        read_odds = with_expected(worths, odds[:read]) if is_read else [0.0] * len(worths)
+        mixed = [worth + weight * said_of for worth, said_of in zip(worths, read_odds, strict=True)]
         order = [*np.argsort(-np.array(mixed), kind="stable"), *range(len(mixed), len(results))]
         found = {piece for at in order[:SHOWN] for piece in results[at]["holds"]}
         recall.append(len(found) / row["pieces"])

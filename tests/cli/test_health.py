@@ -36,6 +36,26 @@ def test_status_says_what_is_kept_where_and_what_leaves_the_machine(cli, workspa
     assert answer.err == ""
 
 
+def test_status_and_doctor_name_the_reranker(cli, workspace):
+    line = next(line for line in cli("status").out.splitlines() if line.startswith("reranker"))
+
+    assert line == "reranker   plainmind-reranker-2 reads again for agents, and for people with --deep"
+    assert "reads again in every search" in cli("status", "--config", "rerank.mode=always").out
+    assert "for people with --deep alone" in cli("status", "--config", "rerank.mode=off").out
+    assert cli("status", "--json").json["reranker"]["model"] == "plainmind-reranker-2"
+    assert " reranker: plainmind-reranker-2 reads again for agents" in cli("doctor").out
+
+
+def test_status_says_that_there_is_no_reranker(cli, workspace, monkeypatch):
+    monkeypatch.setattr("plainmind.guests.rerank.reranker.PACKAGE", "plainmind_no_such_weights")
+
+    assert "reranker   not installed: agents and people look once" in cli("status").out
+    assert (
+        "reranker   not installed, and `rerank.mode` is always"
+        in cli("status", "--config", "rerank.mode=always").out
+    )
+
+
 def test_status_names_the_host_that_a_chat_is_sent_to(cli, workspace, monkeypatch):
     assert cli("status", "--json").json["chat"] is None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from datetime import date
 
@@ -232,6 +233,21 @@ def test_explain_adds_one_readable_line_and_every_component(cli, workspace):
     assert why.startswith("  why: line 3 has all 2 words (backups, Ana); ")
     assert "2 days old" in why
     assert {"coverage", "keywords", "meaning", "recency", "matched"} <= explained.keys()
+
+
+def test_explain_says_what_the_second_look_found_and_what_it_changed(cli, workspace):
+    answer = cli("search", "where do we keep the backups of the server", "--deep", "--explain")
+    unknown = cli("search", "wo liegen eigentlich unsere Sicherungen des Servers", "--deep", "--explain")
+    (first, *_) = cli("search", "backups with Ana", "--deep", "--explain", "--json").json["results"]
+
+    assert re.search(r"^  why: .*; second look [+-]\d+\.\d, from place \d", answer.out, re.MULTILINE)
+    read = re.compile(
+        r"^note: second look: plainmind-reranker-2 read \d+ of \d+ results in \d+ ms", re.MULTILINE
+    )
+    assert read.search(answer.err)
+    assert "second look does not know its language, from place 1" in unknown.out
+    assert first["explanation"]["secondLook"].keys() == {"place", "logOdds"}
+    assert "second look" not in cli("search", "backups with Ana", "--explain").out
 
 
 def test_the_question_can_come_from_stdin(cli, workspace):

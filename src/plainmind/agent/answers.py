@@ -115,7 +115,7 @@ def search_answer(
         Recalled(hit.path, hit.snippet, hit.start_line, hit.end_line, hit.source, _remark(hit), marks)
         for hit, marks in zip(hits, careful, strict=True)
     ]
-    remarks = [f"not everything was consulted: {reason}" for reason in result.degraded]
+    remarks = [_lacking(reason) for reason in result.degraded]
     remarks += result.notes
     if hits and not result.is_certain:
         remarks.append(NOTHING_CERTAIN)
@@ -123,6 +123,13 @@ def search_answer(
         remarks.append(f"understood: {'; '.join(result.understood)}")
     parts = ["" if hits else NOTHING_FOUND, fence(items, nonce, remarks=remarks), warning]
     return ToolAnswer(content, "\n".join(filter(None, parts)))
+
+
+def _lacking(reason: str) -> str:
+    """What an answer lacks. A second look that was short lacks nothing of the memory, and needs no alarm."""
+    from plainmind.search.second_look import SECOND_LOOK
+
+    return reason if reason.startswith(SECOND_LOOK) else f"not everything was consulted: {reason}"
 
 
 def _remark(hit: SearchHit) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from plainmind.base.errors import shell_word
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import find_by_name, pattern
 from plainmind.cli.console import Console, plural, size_in_words, visible
 from plainmind.cli.options import describe, open_memory, text_of_file
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
+_RERANKER = "plainmind.guests.rerank.reranker:in_words"
 _MOST_SKIPPED = 10
 _NOTHING_LEAVES = "nothing leaves this machine"
 _PARTS = (
@@ -96,6 +97,7 @@ def _lines(facts: Mapping[str, Any], reason: str) -> Iterator[tuple[str, str]]:
     else:
         yield "meaning", "not searched by meaning: words alone answer"
     yield from _embedding(facts)
+    yield "reranker", find_by_name(_RERANKER)(facts["reranker"])
     yield from _entries(facts["entries"])
     if waiting := facts["tidy"]["waiting"]:
         are, them = ("proposal waits", "it") if waiting == 1 else ("proposals wait", "them")

@@ -607,14 +607,7 @@ def reason(explanation: Mapping[str, Any], query: str, path: str, today: date) -
 
     line = f"line {explanation['bestLine']}" if "bestLine" in explanation else "the line"
     parts = [f"{line} has {_words_in_line(explanation, query)}"]
-    if explanation.get("exactToken"):
-        parts.append("an exact match")
-    if explanation.get("speaker"):
-        parts.append("said by somebody whom the question names")
-    if explanation.get("meaning"):
-        parts.append(f"meaning {explanation['meaning']:.2f}")
-    if explanation.get("namedDay"):
-        parts.append("from a day that the question names")
+    parts += _found_by(explanation)
     if verdicts := explanation.get("verdicts"):
         told = ", ".join(f"{name} × {count}" for name, count in verdicts.items())
         parts.append(f"judged {told}: {explanation['change']:+.1f}")
@@ -629,6 +622,29 @@ def reason(explanation: Mapping[str, Any], query: str, path: str, today: date) -
         recency = float(explanation.get("recency", 1.0))
         parts.append(f"{age}, weighs × {recency:.2f}" if recency < 0.995 else age)
     return "; ".join(parts)
+
+
+def _found_by(explanation: Mapping[str, Any]) -> Iterator[str]:
+    """What spoke for a hit beside its words."""
+    if explanation.get("exactToken"):
+        yield "an exact match"
+    if explanation.get("speaker"):
+        yield "said by somebody whom the question names"
+    if explanation.get("meaning"):
+        yield f"meaning {explanation['meaning']:.2f}"
+    if explanation.get("namedDay"):
+        yield "from a day that the question names"
+    if "secondLook" in explanation:
+        yield _second_look(explanation["secondLook"])
+
+
+_UNREAD = {"time": "had no time for it", "language": "does not know its language"}
+
+
+def _second_look(seen: Mapping[str, Any]) -> str:
+    """What the reranker says, and where the result stood without it."""
+    said = f"{seen['logOdds']:+.1f}" if "unread" not in seen else _UNREAD[seen["unread"]]
+    return f"second look {said}, from place {seen['place']}"
 
 
 def _words_in_line(explanation: Mapping[str, Any], query: str) -> str:

@@ -186,7 +186,10 @@ class RerankSettings:
         "`auto`: for agents where it is installed, and for people who ask for it with `--deep`; `always`; `off`.",
     )
     deadline_ms: int = setting(
-        300, Whole(10, 60_000), ALLOWED, "Longest time to read for; what was read by then counts."
+        300,
+        Whole(10, 60_000),
+        ALLOWED,
+        "Longest time to read for; what was read by then counts, and an answer says so when that was little.",
     )
     results: int = setting(24, Whole(2, 64), ALLOWED, "How many of the best results are read.")
 

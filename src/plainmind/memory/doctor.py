@@ -36,6 +36,8 @@ _STORES = {"postgres": "plainmind.guests.postgres.config:examine"}
 _CONNECTIONS = "plainmind.guests.hosts.health:examine_connections"
 # What is wrong with the entry memory, if there is one, told by the guest that keeps it.
 _ENTRIES = "plainmind.guests.entries.access:examine_entries"
+# Whether there is a reranker, and time for it.
+_RERANKER = "plainmind.guests.rerank.reranker:examine_reranker"
 
 Verdict: TypeAlias = "Literal['ok', 'warning', 'problem']"
 
@@ -71,6 +73,7 @@ def examine(memory: Memory, *, verify: bool) -> list[Check]:
         _embedder,
         _index,
         _engine,
+        _reranker,
         _entries,
         _sharing,
         _settings,
@@ -401,6 +404,11 @@ def _engine(memory: Memory) -> Iterator[Check]:
         yield Check("engine", "warning", f"{name} has not seen the latest changes", "run `plainmind sync`")
     else:
         yield Check("engine", "ok", f"{name} at {facts.get('command', facts['name'])}")
+
+
+def _reranker(memory: Memory) -> Iterator[Check]:
+    checks: Iterator[Check] = find_by_name(_RERANKER)(memory)
+    return checks
 
 
 def _entries(memory: Memory) -> Iterator[Check]:

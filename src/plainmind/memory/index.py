@@ -386,7 +386,14 @@ class Index:
         **wanted: Any,
     ) -> SearchResult:
         """Let the engine find more than is wanted, and give the best of it after a second look."""
-        from plainmind.search.second_look import let_read, look_again
+        from plainmind.search.second_look import (
+            SECOND_LOOK,
+            cut_short,
+            let_read,
+            look_again,
+            what_was_read,
+            with_reasons,
+        )
 
         most, rerank = max_results or self.values.max_results, self.values.rerank
         found = engine.search(query, max_results=max(most, rerank.results), min_score=min_score, **wanted)
@@ -395,14 +402,24 @@ class Index:
         ):  # a list of what passes a filter: there is no question to read
             return replace(found, hits=found.hits[:most])
         began = time.perf_counter()
-        read = found.hits[: rerank.results]
-        said = let_read(reranker, query, read, seconds=rerank.seconds)
-        hits = [*look_again(read, said, query), *found.hits[rerank.results :]]
+        read, rest = found.hits[: rerank.results], found.hits[rerank.results :]
+        try:
+            reading = let_read(reranker, query, read, seconds=rerank.seconds)
+            name = reranker.name
+        except PlainmindError as error:  # its files are damaged; the first look is an answer too
+            lacking = (*found.degraded, f"{SECOND_LOOK}: {error}")
+            return replace(found, hits=found.hits[:most], degraded=lacking)
+        hits = [*look_again(with_reasons(read, reading), reading, query), *rest]
         if min_score is not None:
             hits = [hit for hit in hits if hit.score >= min_score]
         spent = round((time.perf_counter() - began) * 1000, 3)
-        timings = {**found.timings, "rerank": spent, "total": round(found.timings["total"] + spent, 3)}
-        return replace(found, hits=tuple(hits[:most]), timings=timings)
+        return replace(
+            found,
+            hits=tuple(hits[:most]),
+            timings={**found.timings, "rerank": spent, "total": round(found.timings["total"] + spent, 3)},
+            degraded=(*found.degraded, *cut_short(reading, rerank.seconds)),
+            notes=(*found.notes, what_was_read(reading, name, spent)) if wanted["explain"] else found.notes,
+        )
 
     def _asked_for(self, sources: Sequence[Source] | None) -> tuple[Source, ...]:
         """What a question is put to; conversations are taken in when it is one of them."""

@@ -454,7 +454,7 @@ class ScopedMemory:
         """Leave out what names files, folders and addresses: they are the owner's."""
         if self.access.sees_everything:
             return result
-        degraded = ("a part of the memory could not be consulted",) if result.degraded else ()
+        degraded = tuple(dict.fromkeys(map(_without_places, result.degraded)))
         fallback = result.fallback and {**result.fallback, "reason": "the first provider does not answer"}
         return replace(result, degraded=degraded, notes=(), fallback=fallback)
 
@@ -478,6 +478,13 @@ def _narrowed(seen: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
     if wanted == EVERY_SCOPE:
         return seen
     return wanted if seen == EVERY_SCOPE else seen & wanted
+
+
+def _without_places(lacking: str) -> str:
+    """Say what an answer lacks as others than the owner may know it."""
+    from plainmind.search.second_look import CUT_SHORT
+
+    return lacking if lacking.startswith(CUT_SHORT) else "a part of the memory could not be consulted"
 
 
 def _without_names(error: PlainmindError) -> PlainmindError:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _GUESTS = (
     "plainmind.guests.chat.config:status_facts",
     "plainmind.guests.entries.access:status_facts",
+    "plainmind.guests.rerank.reranker:status_facts",
     "plainmind.guests.upkeep.desk:status_facts",
 )
 # Which host holds the index, told by the guest that keeps it.
