@@ -4,12 +4,13 @@ FOLDER holds what `training.prepare` made: `questions.*.xz`, the weights that te
 `pieces.txt` with all pieces and `begun.npz`, between which of an encoder's own the new ones begin; and pairs to measure
 on as `measured.npz`. Each student leaves the files of its package in OUT/NAME.
 A lent machine runs no command as long as all of it takes: start it in a session of its own (`setsid`), and fetch what
-it leaves in OUT.
+it leaves in OUT, which must be no folder that the machine empties between two commands.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ BOOST = {
     "everyday_reworded": 1.0,
 }
 ELSEWHERE = 0.5  # of other sources in another language than English, which are manuals
+ENGLISH = 1.5  # so that more than half of what is drawn is English
 SHIPPED = Path(__file__).resolve().parent.parent / "packages/plainmind-reranker/src/plainmind_reranker"
 _MARKS = 4  # that mpnet's words have before the first of BERT's
 _BEGUN = time.time()
@@ -82,6 +84,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rates", type=float, nargs=2, default=(3e-5, 1.5e-4), help="the highest of each")
     given = parser.parse_args()
+    emptied = os.environ.get("OUT")
+    if emptied and given.out.resolve().is_relative_to(Path(emptied).resolve()):
+        parser.error(
+            "OUT is emptied before each command on this machine: choose another folder, and copy from it"
+        )
     given.out.mkdir(parents=True, exist_ok=True)
     folder: Path = given.folder
     data = packed.read(folder)
@@ -143,12 +150,14 @@ def _tables(data: packed.Packed, mpnet: transformer.Parameters, seed: int) -> re
     words = mpnet["word_embeddings.weight"][_MARKS:].astype(np.float32)
     near = reranker.find_neighbours(data.questions, data.passages, data.answer, words, seed)
     counts = np.bincount(data.source, minlength=len(data.names))
-    boosts = [BOOST.get(name.split(" ")[0], ELSEWHERE if " " in name else 1.0) for name in data.names]
-    weight = np.array(boosts) / np.sqrt(np.maximum(counts, 1))
     english = np.array([" " not in name for name in data.names])
-    log(
-        f"{float((weight * counts)[english].sum() / (weight * counts).sum()):.2f} of what is drawn is English"
-    )
+    boosts = [
+        ENGLISH * BOOST.get(name, 1.0) if " " not in name else BOOST.get(name.split(" ")[0], ELSEWHERE)
+        for name in data.names
+    ]
+    weight = np.array(boosts) / np.sqrt(np.maximum(counts, 1))
+    share = float((weight * counts)[english].sum() / (weight * counts).sum())
+    log(f"{share:.2f} of what is drawn is English")
     return reranker.make_tables(
         data.questions, data.passages, data.answer, data.others, weight[data.source], near, data.reworded
     )
