@@ -123,7 +123,7 @@ def parse(text: str) -> Iterator[dict[str, object]]:
     """Documents as they are written, as rows of a file.
 
     `=== TITLE | LANGUAGE`, numbered lines, `--`, and questions: how it is asked, the numbers of lines that answer, and
-    the question (`o 3,5 What …?`, `x:ja 2 …`, `n 0 …`).
+    the question (`o 3,5 What …?`, `x:ja 2 …`, `n 0 …`; 0 is no line).
     """
     for part in re.split(r"^(?==== )", text, flags=re.MULTILINE):
         first, *rest = [line for line in part.splitlines() if line.strip()] or [""]
@@ -135,10 +135,11 @@ def parse(text: str) -> Iterator[dict[str, object]]:
             if (found := _LINE.match(line)) and int(found[1]) == len(lines) + 1 and not questions:
                 lines.append(found[2])
             elif found := _QUESTION.match(line):
-                numbers = [] if found[1] == "n" else [int(one) - 1 for one in found[3].split(",")]
-                if all(0 <= one < len(lines) for one in numbers):
-                    more = [found[2]] if found[2] else []
-                    questions.append([found[4], numbers, found[1][0], *more])
+                numbers = [int(one) - 1 for one in found[3].split(",") if int(one)]
+                if any(one >= len(lines) for one in numbers):
+                    raise ValueError(f"{title[1]}: {line!r} names a line that is not there")
+                more = [found[2]] if found[2] else []
+                questions.append([found[4], numbers, found[1][0], *more])
             elif line.strip("-"):
                 raise ValueError(f"{title[1]}: {line!r} is neither a line nor a question")
         if lines and questions:

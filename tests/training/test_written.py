@@ -116,6 +116,7 @@ p 2 What did the last service cost?
 o 1,2 Who knows it, and since when?
 x:ja 1 いつ?
 n 0 What colour is it?
+x:de 0 Wer hat ihn gekauft?
 === Ofen
 1 Er zieht schlecht.
 --
@@ -129,12 +130,14 @@ k 1 draught
 
     assert first.lines == ("Installed in 2014.", "Piotr serviced it for £95.")
     assert [(one.answers, one.kind, one.language) for one in first.questions] == [
-        ((1,), "p", "en"), ((0, 1), "o", "en"), ((0,), "x", "ja"), ((), "n", "en"),
+        ((1,), "p", "en"), ((0, 1), "o", "en"), ((0,), "x", "ja"), ((), "n", "en"), ((), "x", "de"),
     ]  # fmt: skip
     assert second.title == "Ofen"
     assert [pair.question for pair in written.read_pairs([first], 1)] == [
         "What did the last service cost?", *["Who knows it, and since when?"] * 2, "いつ?",
     ]  # fmt: skip
+    with pytest.raises(ValueError, match="a line that is not there"):
+        list(written.parse("=== a\n1 b\n--\np 2 b?\n"))
     with pytest.raises(ValueError, match="neither a line nor a question"):
         list(written.parse("=== a\n1 b\n--\np b?\n"))
 
