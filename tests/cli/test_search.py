@@ -564,6 +564,40 @@ def test_a_brief_hit_is_the_line_that_answers_and_not_the_question(cli, workspac
     assert cli("search", question, "--brief", "-n", "1").out.endswith(f"memory/talk.md:{line}\n")
 
 
+CODE = """\
+How do I restart the gateway?
+
+```sh
+systemctl restart gw
+```
+
+Who owns the gateway box?
+---
+Not the landlord of the house.
+
+## Backup of the gateway
+
+***
+```sh
+tar czf gw.tgz /etc/gw
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("how do I restart the gateway?", "4  systemctl restart gw"),
+        ("who owns the gateway box?", "7  Who owns the gateway box?"),
+        ("backup of the gateway", "11  Backup of the gateway: tar czf gw.tgz /etc/gw"),
+    ],
+)
+def test_what_frames_code_and_sections_is_no_answer_of_a_brief_hit(cli, workspace, question, line):
+    (workspace / "memory" / "gateway.md").write_text(CODE)
+
+    assert cli("search", question, "--brief", "-n", "1").out.endswith(f"memory/gateway.md:{line}\n")
+
+
 def test_a_brief_hit_of_a_conversation_is_the_reply(cli, workspace, tmp_path):
     said = [
         {"role": "user", "content": "Where did I put the spare key of the boat house?"},
