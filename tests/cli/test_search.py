@@ -245,7 +245,7 @@ def test_explain_says_what_the_second_look_found_and_what_it_changed(cli, worksp
         r"^note: second look: plainmind-reranker-2 read \d+ of \d+ results in \d+ ms", re.MULTILINE
     )
     assert read.search(answer.err)
-    assert "second look does not know its language, from place 1" in unknown.out
+    assert "second look does not know the language, from place 1" in unknown.out
     assert first["explanation"]["secondLook"].keys() == {"place", "logOdds"}
     assert "second look" not in cli("search", "backups with Ana", "--explain").out
 

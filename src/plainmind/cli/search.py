@@ -645,7 +645,7 @@ def _found_by(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield _second_look(explanation["secondLook"])
 
 
-_UNREAD = {"time": "had no time for it", "language": "does not know its language"}
+_UNREAD = {"time": "had no time for it", "language": "does not know the language"}
 
 
 def _second_look(seen: Mapping[str, Any]) -> str:
