@@ -245,7 +245,7 @@ def test_explain_says_what_the_second_look_found_and_what_it_changed(cli, worksp
         r"^note: second look: plainmind-reranker-2 read \d+ of \d+ results in \d+ ms", re.MULTILINE
     )
     assert read.search(answer.err)
-    assert "second look does not know its language, from place 1" in unknown.out
+    assert "second look does not know the language, from place 1" in unknown.out
     assert first["explanation"]["secondLook"].keys() == {"place", "logOdds"}
     assert "second look" not in cli("search", "backups with Ana", "--explain").out
 
@@ -562,6 +562,40 @@ def test_a_brief_hit_is_the_line_that_answers_and_not_the_question(cli, workspac
     (workspace / "memory" / "talk.md").write_text(TALK)
 
     assert cli("search", question, "--brief", "-n", "1").out.endswith(f"memory/talk.md:{line}\n")
+
+
+CODE = """\
+How do I restart the gateway?
+
+```sh
+systemctl restart gw
+```
+
+Who owns the gateway box?
+---
+Not the landlord of the house.
+
+## Backup of the gateway
+
+***
+```sh
+tar czf gw.tgz /etc/gw
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("how do I restart the gateway?", "4  systemctl restart gw"),
+        ("who owns the gateway box?", "7  Who owns the gateway box?"),
+        ("backup of the gateway", "11  Backup of the gateway: tar czf gw.tgz /etc/gw"),
+    ],
+)
+def test_what_frames_code_and_sections_is_no_answer_of_a_brief_hit(cli, workspace, question, line):
+    (workspace / "memory" / "gateway.md").write_text(CODE)
+
+    assert cli("search", question, "--brief", "-n", "1").out.endswith(f"memory/gateway.md:{line}\n")
 
 
 def test_a_brief_hit_of_a_conversation_is_the_reply(cli, workspace, tmp_path):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import plainmind_reranker
 import pytest
 
 from plainmind import Memory, SearchContext
@@ -16,6 +18,8 @@ from plainmind.base.errors import ConfigError
 from plainmind.guests.rerank.reranker import OnnxReranker
 from plainmind.memory import index
 
+WEIGHTS = Path(plainmind_reranker.__file__).parent
+PIECES = (WEIGHTS / "pieces.txt").read_text(encoding="utf-8").split("\n")[:-1]
 ASKED: list[tuple[str, list[str], float]] = []
 
 
@@ -220,6 +224,26 @@ def test_an_explained_search_says_what_the_reranker_read_and_where_each_result_w
     unread = [told for hit in cut.hits if "unread" in (told := (hit.explanation or {})["secondLook"])]
     assert unread == [{"place": 3, "logOdds": None, "unread": "time"}]
     assert cut.notes[0].startswith("second look: doubter-1 read 2 of 3 results in ")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("model.json", "[]"), ("pieces.txt", "\n".join([*PIECES, *map(str, range(9)), "gate", "garden", ""]))],
+    ids=["a name that is none", "pieces of other weights"],
+)
+def test_with_files_that_do_not_belong_together_the_first_look_answers(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    weights = tmp_path / "weights"
+    shutil.copytree(WEIGHTS, weights)
+    (weights / name).write_text(text)
+    monkeypatch.setattr(index, "_RERANKER", f"{__name__}:damaged")
+    monkeypatch.setenv("WEIGHTS_OF_THE_TEST", str(weights))
+    with open_notes(notes) as memory:
+        plain, deep = memory.search("garden gate"), memory.search("garden gate", deep=True)
+
+    assert deep.hits == plain.hits
+    assert deep.degraded[0].startswith("second look: the reranker cannot be opened: ")
 
 
 def test_with_damaged_weights_the_first_look_answers_and_the_result_says_so(

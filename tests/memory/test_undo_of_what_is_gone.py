@@ -163,6 +163,17 @@ def test_undo_keeps_a_file_that_somebody_else_has_made(memory, workspace, before
     assert file.read_text().startswith(text)
 
 
+def test_undo_keeps_a_file_that_somebody_has_written_anew_below_the_same_heading(memory, workspace):
+    file = workspace / memory.remember("log one").path
+    file.unlink()
+    file.write_text(f"# {file.stem}\n\n")
+    memory.remember("log two")
+
+    memory.undo()
+
+    assert file.read_text() == f"# {file.stem}\n\n"
+
+
 def test_undo_of_the_only_note_of_a_memory_is_seen_by_the_next_search(home, tmp_path):
     (tmp_path / "empty").mkdir()
     with Memory(tmp_path / "empty", home=home) as memory:

@@ -380,6 +380,20 @@ def test_a_heading_with_nothing_below_it_is_found_where_nothing_else_is():
     ]
 
 
+def test_a_list_keeps_its_order_but_for_headings_with_nothing_below_them():
+    says = {"b": "# B\n\nThe modem is blue.", "d": "The lamp is red.", "e": "The hedge is cut."}
+
+    found = search("path:memory/", a="# A", c="# C", **says)
+
+    assert [hit.path for hit in found.hits] == [f"memory/{name}.md" for name in "bdeac"]
+
+
+def test_a_line_of_tags_is_no_heading():
+    texts = {"a": "# Soup of pumpkin", "b": "#soup #pumpkin"}
+
+    assert [hit.path for hit in search("pumpkin soup", **texts).hits] == ["memory/b.md", "memory/a.md"]
+
+
 def test_a_day_is_answered_by_what_was_written_on_it_before_headings_alone():
     texts = {"a": "# 2026-11-03", "b": "# 2026-11-03\n\nThe boiler was repaired."}
 

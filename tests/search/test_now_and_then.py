@@ -212,6 +212,21 @@ def test_a_newer_line_about_something_else_of_the_same_is_not_told_anew(
         assert best_line(memory.search(question, today=TODAY).hits[0]) == kept
 
 
+def test_a_line_without_words_of_the_question_is_not_told_anew_by_any_other(tmp_path):
+    pets = "- Our parrot is green and loud.\n- The van was moved to the yard.\n- The bikes changed owner.\n"
+    with memory_with(tmp_path, pets=pets) as memory:
+        first = memory.search("what is the colour of the bird?", today=TODAY).hits[0]
+
+    assert best_line(first) == "- Our parrot is green and loud."
+
+
+def test_a_line_of_a_day_above_one_without_a_day_does_not_tell_it_anew(tmp_path):
+    with memory_with(tmp_path, mia="- Mia moved to Bonn in 2019.\n- Mia lives in Kiel.\n") as memory:
+        first = memory.search("where does Mia live?", today=TODAY).hits[0]
+
+    assert best_line(first) == "- Mia lives in Kiel."
+
+
 def test_a_line_that_says_what_holds_now_stays_the_best_line_of_its_note(tmp_path):
     with memory_with(tmp_path, kept="- The NAS is now called atlas.\n- Renamed the NAS.\n") as memory:
         first = memory.search("what is the NAS called now?", today=TODAY).hits[0]

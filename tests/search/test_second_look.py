@@ -294,6 +294,6 @@ def test_what_was_read_is_told_in_a_sentence() -> None:
 
     assert told == (
         "second look: reader read 1 of 3 results in 42 ms;"
-        " 1 is in a language that it does not know, for 1 there was no time"
+        " 1 is, or the question is, in a language that it does not know, for 1 there was no time"
     )
     assert what_was_read(read(2.0, 3.0), "reader", 41.6) == "second look: reader read 2 of 2 results in 42 ms"

@@ -47,6 +47,8 @@ _MARKS_BEFORE = pattern(r"^\s*(?:[-*+]\s+|>\s*|#+\s+|\d+[.)]\s+)*")
 _ITEM = pattern(r"\s*(?:[-*+]|\d+[.)])\s")
 _QUESTION = pattern(r"(?:[?？؟]|か。?)[\"'”»*_)）」\s]*$")
 _LINES_TO_REPLY = 4
+_FENCE = pattern(r"\s*(?:`{3}|~{3})")
+_RULE = pattern(r"[-=*_|:\s]+$")  # of a table, too
 _LEAST_LINES = 4  # of a hit: fewer tell nothing
 _PUNCTUATION = "\"'`*_.,;:!?()[]{}<>…“”‘’"
 
@@ -400,7 +402,7 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
 def _heading_with_answer(heading: str, below: Sequence[str], wanted: AbstractSet[str]) -> str:
     """A heading and the line below it that has most words of the question, of several the first."""
     section = takewhile(lambda line: not line.startswith("#"), dropwhile(_is_no_text, below))
-    answers = [_words_alone(line) for line in section if line.strip()]
+    answers = [_words_alone(line) for line in section if not _is_frame(line)]
     name = _words_alone(heading)
     if not answers:
         return name
@@ -410,6 +412,11 @@ def _heading_with_answer(heading: str, below: Sequence[str], wanted: AbstractSet
 
 def _is_no_text(line: str) -> bool:
     return not line.strip() or line.startswith("#")
+
+
+def _is_frame(line: str) -> bool:
+    """Whether a line has no words of its own: what begins and ends code, and rules."""
+    return not line.strip() or _FENCE.match(line) is not None or _RULE.match(line) is not None
 
 
 def _reply_to(lines: Sequence[str], best: int, *, is_talk: bool) -> int:
@@ -422,9 +429,9 @@ def _reply_to(lines: Sequence[str], best: int, *, is_talk: bool) -> int:
     asks = speaker_of(asked)
     for at in range(best + 1, min(best + 1 + _LINES_TO_REPLY, len(lines))):
         line = lines[at]
-        if not line.strip():
+        if not line.strip() or _FENCE.match(line):
             continue
-        if line.startswith("#") or _QUESTION.search(line):
+        if line.startswith("#") or _QUESTION.search(line) or _RULE.match(line):
             break
         if asks is not None and (is_talk or speaker_of(line) is not None):
             if speaker_of(line) != asks:
@@ -638,7 +645,7 @@ def _found_by(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield _second_look(explanation["secondLook"])
 
 
-_UNREAD = {"time": "had no time for it", "language": "does not know its language"}
+_UNREAD = {"time": "had no time for it", "language": "does not know the language"}
 
 
 def _second_look(seen: Mapping[str, Any]) -> str:

@@ -134,9 +134,14 @@ class History:
             _with_availability(line, stored) for line in reversed(lines) if path is None or line.path == path
         ]
 
-    def has_made(self, path: str) -> bool:
-        """Whether an append has made the file that a path names: there was none before, and we never removed it."""
+    def has_made(self, path: str, data: bytes) -> bool:
+        """Whether an append has made the file that has these bytes: there was none before, and we never removed it.
+
+        Where a note that we did not take back is missing, somebody has written the file anew: then it is theirs.
+        """
         lines, _ = self._read_journal()
+        if any(line.id.encode() not in data for line in _expected_records(lines).get(path, ())):
+            return False
         for line in reversed(lines):
             if line.path == path and (line.made or line.hash == _NOTHING):
                 return line.made

@@ -460,9 +460,8 @@ class Notebook:
         kept = as_written(kept, encoding_of(data))
         # What is left of a file that we made is what we wrote above the first note; of another one that is to be
         # forgotten nothing is left, and its name may be what was to be forgotten.
-        is_bare = (
-            kept == _header_of(path).encode() and self._history.has_made(path) and self._has_others(path)
-        )
+        is_bare = kept == _header_of(path).encode() and self._history.has_made(path, data)
+        is_bare = is_bare and self._has_others(path)
         is_forgotten = reason == "forget" and (is_bare or not kept.strip()) and path not in CURATED
         if not (is_forgotten or (is_bare and reason != "forget")):
             self._replace(path, target, kept, base_hash, reason=reason)

@@ -24,6 +24,7 @@ from plainmind.base.model import (
 from plainmind.base.value import field, replace, value
 from plainmind.embed.protocol import complete
 from plainmind.search.pages import (
+    A_HEADING,
     LONGEST_QUESTION,
     NEAREST,
     SAME_SUBJECT,
@@ -341,7 +342,7 @@ class SearchEngine:
             if _has_repeats(snippets):
                 snippets = _selection().each_once(chain(snippets, grown), pool)
         put_wording_first(snippets, query, asked)
-        put_bare_headings_behind(snippets)
+        put_bare_headings_behind(snippets, is_list=query.is_empty)
         explanations = _doubts().Explanations(query, asked, settings.recency, today) if explain else None
         hits = self._hits(query, snippets, asked, stake, explanations, today=today, most=wanted)
         floor = settings.min_score if min_score is None else min_score
@@ -598,13 +599,13 @@ def put_wording_first(snippets: list[Snippet], query: ParsedQuery, asked: Questi
 _OF_BARE_HEADINGS = 0.3
 
 
-def put_bare_headings_behind(snippets: list[Snippet]) -> None:
-    """Let those of the best that are headings and nothing else come later."""
+def put_bare_headings_behind(snippets: list[Snippet], *, is_list: bool) -> None:
+    """Let those of the best that are headings and nothing else come later; a list keeps its order otherwise."""
     best = snippets[:COMPARED]
-    for snippet in best:
-        if all(line.startswith("#") for line in snippet.text.split("\n") if line):
-            snippet.score *= _OF_BARE_HEADINGS
-    snippets[:COMPARED] = sorted(best, key=lambda snippet: -snippet.score)
+    bare = [each for each in best if all(map(A_HEADING.match, filter(None, each.text.split("\n"))))]
+    for snippet in bare:
+        snippet.score *= 1.0 if is_list else _OF_BARE_HEADINGS
+    snippets[:COMPARED] = sorted(best, key=lambda each: (is_list and each in bare, -each.score))
 
 
 # Which of the next ones may speak of the same as the first: so near to it, with so much of what its line says of the

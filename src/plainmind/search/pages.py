@@ -283,7 +283,7 @@ def places_of(chunk: Chunk, units: Sequence[str]) -> list[Place]:
 # What a line is in Markdown.
 TEXT, BLANK, HEADING, ITEM, RULE, OPENING, CODE, CLOSING = range(8)
 _MARKERS = frozenset("#-*+_=`~0123456789")
-_HEADING = pattern(r" {0,3}#{1,6}(?:[ \t]|$)")
+A_HEADING = pattern(r" {0,3}#{1,6}(?:[ \t]|$)")
 _ITEM = pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _RULE = pattern(r" {0,3}([-*_=])(?:[ \t]*\1){2,}[ \t]*$")
 
@@ -305,7 +305,7 @@ def kinds_of(texts: Sequence[str], places: Sequence[Place]) -> list[int]:
         elif bare.startswith(("```", "~~~")):
             fence = bare[:3]
             kinds.append(OPENING)
-        elif _HEADING.match(text):
+        elif A_HEADING.match(text):
             kinds.append(HEADING)
         elif _RULE.match(text):
             kinds.append(RULE)

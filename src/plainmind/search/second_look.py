@@ -141,12 +141,15 @@ def cut_short(reading: Reading, seconds: float) -> Iterator[str]:
         )
 
 
+_UNKNOWN_LANGUAGE = ", or the question is, in a language that it does not know"
+
+
 def what_was_read(reading: Reading, name: str, milliseconds: float) -> str:
     """What is said of a look whose reasons are wanted."""
     why = [_why_unread(at, reading) for at, one in enumerate(reading.said) if one is None]
     language, late = why.count("language"), why.count("time")
     unread = [
-        *([f"{language} {_is_or_are(language)} in a language that it does not know"] if language else []),
+        *([f"{language} {_is_or_are(language)}{_UNKNOWN_LANGUAGE}"] if language else []),
         *([f"for {late} there was no time"] if late else []),
     ]
     return (

@@ -660,19 +660,23 @@ def _tells_anew(line: str, own: TermSet, asked: QuestionWords, said: TermSet) ->
 
 def newer_line(snippet: Snippet, asked: QuestionWords, today: date) -> int | None:
     """The line of a snippet that says what holds now of what its best one says, if that is another one."""
-    best = _best_line(snippet)
+    (read, unit), best = snippet.best, _best_line(snippet)
     lines = snippet.text.split("\n")
     has_every_line = len(lines) == snippet.end_line - snippet.start_line + 1
-    if snippet.best[0].ranked.chunk.source == "sessions" or _FROM_NOW.search(best) or not has_every_line:
+    is_talk = read.ranked.chunk.source == "sessions"
+    # A line that was found by its meaning alone has no words that another one could tell anew.
+    if is_talk or not snippet.said or _FROM_NOW.search(best) or not has_every_line:
         return None
-    day = _last_day_in(best, today)
+    day, own_place = _last_day_in(best, today), read.places[unit][0] - snippet.start_line
     for at in range(len(lines) - 1, -1, -1):
         line = lines[at]
         own = asked.terms_among(frozenset(document_terms(line)))
         if line == best or not _tells_anew(line, own, asked, snippet.said):
             continue
         since = _last_day_in(line, today)
-        if day is None or since is None or day <= since:
+        # What stands above a line without a day, and has one, was written before it.
+        is_before = at < own_place and day is None and since is not None
+        if not is_before and (day is None or since is None or day <= since):
             return snippet.start_line + at
     return None
 

@@ -45,11 +45,11 @@ class OnnxReranker:
         try:
             with open(os.path.join(self._folder, "model.json"), encoding="utf-8") as file:
                 return str(json.load(file)["name"])
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise _damaged(error) from error
 
     def log_odds(self, question: str, passages: Sequence[str], *, seconds: float) -> list[float | None]:
-        """How likely each passage answers, as log-odds; None for one in a language that it does not know.
+        """How likely each passage answers, as log-odds; None for one whose language, or the question's, is not known.
 
         Those for which there is no time are left out at the end. The first passages are read whatever the time.
         """
@@ -67,7 +67,7 @@ class OnnxReranker:
             if pieces.familiarity(passage) < _LEAST_FAMILIAR:
                 found.append(None)
                 continue
-            found.append(float(session.run(None, _pair(pieces, asked, passage))[0][0]))
+            found.append(_read(session, _pair(pieces, asked, passage)))
             slowest = max(slowest, time.monotonic() - began)
         return found
 
@@ -81,6 +81,13 @@ class OnnxReranker:
                 except Exception as error:  # onnxruntime has a kind of its own for each thing that is wrong
                     raise _damaged(error) from error
             return self._opened
+
+
+def _read(session: Any, pair: Mapping[str, Any]) -> float:
+    try:
+        return float(session.run(None, pair)[0][0])
+    except Exception as error:  # the weights open, and are not those of the pieces
+        raise _damaged(error) from error
 
 
 def _damaged(error: Exception) -> PlainmindError:
