@@ -314,3 +314,102 @@ def test_a_question_about_now_is_known_in_seven_languages(question):
 )
 def test_a_question_about_then_is_not(question):
     assert not parse(question, today=TODAY).asks_for_recent
+
+
+# Each note is called what is asked for, which alone is worth more than all that a newer line says.
+OF_ITS_OWN_NOTE = [
+    ("# Office\n\nThe office is at Torstrasse 1.", "- The office moved to Chausseestrasse 44.", "where is the office?"),
+    ("# Office\n\nThe office is at Torstrasse 1.", "- The office is now Kaistrasse 9.", "where is the office?"),
+    ("# Warehouse\n\nThe warehouse is at Hafenweg 3.", "- The warehouse moved to Kaistrasse 9.",
+     "where is the warehouse now?"),
+    ("# Coach\n\nThe coach is Lena Ott.", "- Malik Sow is the new coach, Lena Ott has left.", "who is the coach?"),
+    ("# Trainerin\n\nUnsere Trainerin ist Lena Ott.", "- Neue Trainerin ist ab heute Mia Sow.",
+     "wer ist unsere Trainerin?"),
+    ("# Zahnarzt\n\nDer Zahnarzttermin ist am 20. November um 8 Uhr.",
+     "- Der Zahnarzttermin wurde auf den 3. Dezember verschoben.", "wann ist der Zahnarzttermin?"),
+    ("# Check-up\n\nThe next check-up is on 3 December.", "- The check-up was moved to 10 December.",
+     "when is my next dental check-up?"),
+    ("# Recital\n\nThe recital is on 3 December.", "- The recital is postponed to 10 December.",
+     "when is the recital?"),
+    ("# Cita\n\nLa cita del notario es el 3 de diciembre.", "- La cita del notario se ha aplazado al 10.",
+     "¿cuándo es la cita del notario?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("day", ["2026-11-10", "2026-08-10"])
+@pytest.mark.parametrize(("kept", "told", "question"), OF_ITS_OWN_NOTE)
+def test_a_note_that_is_called_what_is_asked_for_is_told_anew_too(tmp_path, kept, told, question, day):
+    name = kept.split("\n")[0].removeprefix("# ").lower()
+    with memory_with(tmp_path, **{name: kept, day: told}) as memory:
+        first, second, *_ = memory.search(question, today=TODAY).hits
+
+    assert best_line(first) == told
+    assert [place.path for place in first.older] == [f"memory/{name}.md"]
+    assert first.score == second.score
+
+
+def test_what_is_told_anew_may_come_after_others_of_the_same_name(tmp_path):
+    others = {
+        f"office-{number}": f"- The office has a {thing}, and the {thing} of the office is big."
+        for number, thing in enumerate(["kitchen", "printer", "garden", "cellar"])
+    }
+    kept, told = (
+        "# Office\n\nThe office is at Torstrasse 1.",
+        "- In the end the office moved to Chausseestrasse 44.",
+    )
+    with memory_with(tmp_path, office=kept, **others, **{"2026-11-10": told}) as memory:
+        first = memory.search("where is the office?", today=TODAY, max_results=1).hits[0]
+
+    assert best_line(first) == told
+
+
+@pytest.mark.parametrize(
+    ("kept", "told", "question"),
+    [
+        ("# Office\n\nThe office is at Torstrasse 1.", "- The office coffee machine moved to the second floor.",
+         "where is the office?"),
+        ("# Office\n\nThe office is at Torstrasse 1.", "- The lock of the office was changed.", "where is the office?"),
+        ("# Office\n\nThe office is at Torstrasse 1.", "- Moved the office printer to the cellar.",
+         "where is the office now?"),
+        ("# Coach\n\nThe coach is Lena Ott.", "- The coach has a new car.", "who is the coach?"),
+        ("# Coach\n\nThe coach is Lena Ott.", "- The coach moved to Kiel.", "who is the coach?"),
+        ("# Recital\n\nThe recital is on 3 December.", "- The recital has a new programme.", "when is the recital?"),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_something_else_of_the_same_name_is_not_told_anew(tmp_path, kept, told, question):
+    name = kept.split("\n")[0].removeprefix("# ").lower()
+    with memory_with(tmp_path, **{name: kept, "2026-11-10": told}) as memory:
+        assert found(memory, question)[0] == (f"{name}.md", [])
+
+
+@pytest.mark.parametrize(
+    ("over", "holds", "question"),
+    [
+        ("Until 2025-12-31 the rent was 980 €.", "Since 2026-01-01 the rent is 1,045 €.",
+         "how much rent do we pay now?"),
+        ("Until 2025-12-31 the rent was 980 €.", "Since 2026-01-01 the rent is 1,045 €.", "how much rent do we pay?"),
+        ("Until 2025-12-31 the rent was 980 €.", "Since 2026-01-01 the rent is 1,045 €.", "what is our rent?"),
+        ("Bis Ende 2025 betrug die Miete 700 Euro.", "Seit Januar 2026 beträgt die Miete 760 Euro.",
+         "wie hoch ist die Miete?"),
+        ("Old rent: 980 €.", "Current rent: 1,045 €.", "what is the rent?"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_above", [False, True])
+def test_of_two_lines_of_a_note_the_one_that_holds_is_the_best(tmp_path, over, holds, question, is_above):
+    text = f"{holds}\n{over}\n" if is_above else f"{over}\n{holds}\n"
+    with memory_with(tmp_path, flat=text) as memory:
+        assert best_line(memory.search(question, today=TODAY).hits[0]) == holds
+
+
+@pytest.mark.parametrize(
+    ("over", "holds", "question"),
+    [
+        ("Until 2025-12-31 the rent was 980 €.", "Since 2026-01-01 the rent is 1,045 €.",
+         "what was the rent until 2025?"),
+        ("Until 2025-12-31 the rent was 980 €.", "Since 2026-01-01 the garden is ours.", "what is the rent?"),
+        ("The rent is 980 €, which was a surprise.", "Since 2027-01-01 the rent is 1,045 €.", "what is the rent?"),
+    ],
+)  # fmt: skip
+def test_a_line_that_holds_of_something_else_or_later_is_not(tmp_path, over, holds, question):
+    with memory_with(tmp_path, flat=f"{over}\n{holds}\n") as memory:
+        assert best_line(memory.search(question, today=TODAY).hits[0]) == over

@@ -549,7 +549,7 @@ class SearchEngine:
             older = _selection().put_newer_first(weighed, chances, at, asked, query=query, today=today)
         newer = None
         if at is None and weighed and query.asks_how_it_is:
-            newer = _selection().newer_line(weighed[0][2], asked, today)
+            newer = _selection().newer_line(weighed[0][2], asked, query.text, today)
         for (worth, exact, snippet), score in zip(weighed[:most], chances, strict=False):
             best, unit = snippet.best
             chunk = best.ranked.chunk
@@ -624,17 +624,18 @@ def about_the_same(
     chunk, least = best.ranked.chunk, _LEAST_WORDS - query.asks_how_it_is
     if said.bit_count() < least or asked.share_of_words(said) < _SOMETHING or chunk.source == "sessions":
         return None
-    for at, (other_worth, _, other) in enumerate(weighed[1:_NEXT], 1):
+    for at, (other_worth, _, other) in enumerate(weighed[1:COMPARED], 1):
         read, place = other.best
         theirs = read.ranked.chunk
         if read.wording is None or theirs.path == chunk.path or theirs.source == "sessions":
             continue
         shared = read.wording.own[place] & said
-        is_same = asked.shares[shared] >= SAME_SUBJECT * asked.shares[said]
+        is_same = at < _NEXT and asked.shares[shared] >= SAME_SUBJECT * asked.shares[said]
         if is_same and shared.bit_count() >= _LEAST_WORDS and other_worth >= _AS_GOOD * worth:
             return at
-        is_near = query.asks_how_it_is and other_worth >= _A_CHANGE * worth
-        if is_near and _selection().tells_anew(other, asked, said):
+        # What the first is called says nothing of when.
+        is_near = query.asks_how_it_is and other_worth >= _A_CHANGE * (worth - best.ranked.bonus)
+        if is_near and _selection().tells_anew(other, asked, said, query.text):
             return at
     return None
 

@@ -59,10 +59,11 @@ _RECENT_HINTS = tuple(
 )
 # How a question in the present begins, in English, German, Spanish and French: it is about how things are now, too.
 _PRESENT = pattern(
-    r"(?:(?:what|who|where|which|whose)(?:[’']s| is| are| does| do|(?: \w+){1,3} (?:is|are|does|do))|who (?!was)\w+s"
-    r"|(?:wie|wo|wer|was|welche[rsn]?) (?:\w+ )?(?:ist|sind|heißt|heisst|wohnt|lebt|liegt|steht|hat|haben)"
-    r"|¿?(?:cómo|dónde|quién|cuál) (?:se llama|es|vive|está)|comment s[’']appelle|où (?:habite|est)|qui est"
-    r"|quel(?:le)? est)"
+    r"(?:(?:what|who|where|which|whose|when|how)(?:[’']s| is| are| does| do|(?: \w+){1,3} (?:is|are|does|do))"
+    r"|who (?!was)\w+s|(?:wie|wo|wer|was|wann|welche[rsn]?) (?:\w+ ){0,2}(?:ist|sind|heißt|heisst|wohnt|lebt|liegt"
+    r"|steht|hat|haben|zahlen|kostet|findet|beginnt)|comment s[’']appelle|où (?:habite|est)"
+    r"|(?:qui|quand|quel(?:le)?) est|¿?(?:cómo|dónde|quién|cuál|cuándo|cuánto)"
+    r" (?:se llama|es|vive|está|trabajo|cuesta|pagamos))"
     r"\b(?!.*\b(?:was|were|did|had|used to|war|hatte)\b)",
     IGNORECASE,
 )

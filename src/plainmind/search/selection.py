@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache, partial
+from itertools import pairwise
 
 from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.model import (
@@ -31,6 +32,7 @@ from plainmind.search.pages import (
     units_of,
 )
 from plainmind.search.snippets import Snippet
+from plainmind.text import function_words as little
 from plainmind.text.terms import (
     document_terms,
     fold,
@@ -267,6 +269,7 @@ MOSTLY_THE_SAME = 0.8
 LONG_LINE = 60
 _TIME = pattern(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?|(?<!\d)\d\d?:\d\d(?::\d\d)?(?!\d)")
 _LETTERS = pattern(r"[^\W\d_]+")
+_WORD_OR_MARK = pattern(r"\w+|[^\w\s]")
 _NUMBER = pattern(r"\d+(?:[.,:]\d+)*")
 _HEADING = pattern(r" {0,3}#{1,6}[ \t]")
 
@@ -590,95 +593,82 @@ def _put_before(hits: list[SearchHit], old: SearchHit) -> None:
 
 # A line of months ago says less about now than a note that was kept.
 MONTHS = timedelta(days=60)
-_CHANGE = pattern(
-    r"\b(?:now|instead|no longer|any ?more|from now on|since|as of|chang\w+|moved|switch\w*|raised|lowered|cuts? back"
-    r"|new|replac\w+|jetzt|statt|nicht mehr|ab sofort|seit|geändert|neu\w*|nun|ahora|ya no|en vez|desde|cambi\w+"
-    r"|nuev\w+|maintenant|désormais|ne \w+ plus|depuis|nouve\w+|renam\w+|umbenannt|umgezogen|gewechselt|renommée?s?"
-    r"|déménag\w+)\b"
-    r"|改|不再|现在|現在|变|變|涨|漲|换|換|新|もう|今後|変|から|이제|부터|바뀌|바꿨|새로",
-    IGNORECASE,
-)
-
-
-# Such a line says itself that it holds from its day on.
-_NOW = "now|jetzt|nun|ahora|agora|maintenant|désormais"
-_FROM_NOW = pattern(
-    rf"\b(?:{_NOW}|no longer|any ?more|from now on|as of|moved|switched|replaced|renamed|changed|nicht mehr|ab sofort"
-    r"|umbenannt|umgezogen|gewechselt|ya no|ne \w+ plus|renommée?s?)\b|现在|現在|もう|今は|改名|改称|引っ越|이제",
-    IGNORECASE,
-)
-# What a thing is called, where it is, and who or what does something are told anew in words of their own. Then a line
-# need not have the word that asks for it: a new name stands in none with "called".
-_IS_NOW = "(?:is|are|ist|sind|est|es|é|è) (?:now|jetzt|nun|ahora|agora|maintenant|désormais|adesso|ora)"
-_PLACE = "in|at|on|near|behind|under|with|by|im|am|auf|bei|beim|hinter|unter|en|con|à|chez|dans|sous"
-_SINCE = "since|seit|desde|depuis"
-_CALLED = "call name title heißen heißt nennen nennt llama llamar nombre appelle nom 叫 名字 名前 이름"
-_RENAMED = (
-    r"\b(?:renam\w+|new name|changed\b.* to|umbenannt|neue[nr]? namen?|el nombre|nuevo nombre|renomm\w+|nouveau nom"
-    rf"|{_IS_NOW} (?!(?:{_PLACE})\b)\w|jetzt den namen)|改名|改称|更名|이름을"
-)
-_PLACED = (
-    "live stay keep store stand hang sit wohnen wohnt leben lebt liegen liegt stehen steht hängt vive guarda habite vit"
-    " 住 放 住所"
-)
-_MOVED = (
-    r"\b(?:moved|relocated|umgezogen|zog|verlegt|mudó|mudado|déménag\w+)\b|搬|移|引っ越|이사"
-    rf"|\b(?:{_IS_NOW}|{_NOW}) (?:{_PLACE})\b|\b(?:{_PLACE})\b.*\b(?:{_SINCE})\b|\b(?:{_SINCE})\b.*\b(?:{_PLACE})\b"
-)
-_DONE = "use used run lead host own nutzen benutzen verwenden leitet usa usamos utilise 使用 使う 用"
-_TAKEN_OVER = (
-    r"\b(?:switched|replaced|took over|umgestiegen|ersetzt|gewechselt|cambiamos|cambiado|remplacée?)\b"
-    r"|[换換]|変更|바[꿨꾸]"
-    rf"|\b{_IS_NOW}\b|\b(?:with|by|bei|con|chez)\b.*\b(?:{_SINCE})\b|\b(?:{_SINCE})\b.*\b(?:with|by|bei|con|chez)\b"
-)
 
 
 @lru_cache(maxsize=1)
 def _told_anew() -> Sequence[tuple[frozenset[str], re.Pattern[str]]]:
     """The terms that ask for something, and what tells it anew."""
-    pairs = ((_CALLED, _RENAMED), (_PLACED, _MOVED), (_DONE, _TAKEN_OVER))
-    return [(frozenset(query_terms(words).terms), pattern(told, IGNORECASE)) for words, told in pairs]
+    return [
+        (frozenset(query_terms(words).terms), pattern(told, IGNORECASE)) for words, told in little.TOLD_ANEW
+    ]
 
 
-def tells_anew(snippet: Snippet, asked: QuestionWords, said: TermSet) -> bool:
+def tells_anew(snippet: Snippet, asked: QuestionWords, said: TermSet, question: str) -> bool:
     """Whether the best line of a snippet says what holds now of what another line says of the question."""
-    return _tells_anew(_best_line(snippet), snippet.said, asked, said)
+    return _tells_anew(_best_line(snippet), snippet.said, asked, said, question)
 
 
-def _tells_anew(line: str, own: TermSet, asked: QuestionWords, said: TermSet) -> bool:
-    shared = asked.shares[own & said]
-    if _HEADING.match(line):
+def _tells_anew(line: str, own: TermSet, asked: QuestionWords, said: TermSet, question: str) -> bool:
+    shared = own & said
+    share = asked.shares[shared]
+    if _HEADING.match(line) or (little.IN_ENGLISH.match(question) and _is_of_a_part(line, asked, shared)):
         return False
-    if _FROM_NOW.search(line) and shared >= SAME_SUBJECT * asked.shares[said]:
+    told = next((told for asks, told in little.TOLD_BY if asks.match(question)), little.FROM_NOW)
+    new = frozenset([term for each in little.A_NEW.findall(line) for term in document_terms(each)])
+    is_told = told.search(line) is not None or asked.terms_among(new) & shared
+    if is_told and share >= SAME_SUBJECT * asked.shares[said]:
         return True
     for terms, told in _told_anew():
         asks = asked.terms_among(terms) & said
-        if asks and told.search(line) and shared >= SAME_SUBJECT * asked.shares[said & ~asks] > 0:
+        if asks and told.search(line) and share >= SAME_SUBJECT * asked.shares[said & ~asks] > 0:
             return True
     return False
 
 
-def newer_line(snippet: Snippet, asked: QuestionWords, today: date) -> int | None:
+def _is_of_a_part(line: str, asked: QuestionWords, shared: TermSet) -> bool:
+    """Whether what a line shares with a question is in it part of a longer name: of the office the office printer."""
+    is_part, words = False, _WORD_OR_MARK.findall(line)
+    for word, after in pairwise([*words, ""]):
+        if asked.terms_among(frozenset(document_terms(word))) & shared:
+            is_of_it = asked.terms_among(frozenset(document_terms(after))) & shared
+            is_name = after.islower() and not is_of_it and _tells([after], little.NO_PART_OF_A_NAME)
+            if not is_name or little.CHANGE.match(after) or after.endswith("ly"):
+                return False
+            is_part = True
+    return is_part
+
+
+def newer_line(snippet: Snippet, asked: QuestionWords, question: str, today: date) -> int | None:
     """The line of a snippet that says what holds now of what its best one says, if that is another one."""
     (read, unit), best = snippet.best, _best_line(snippet)
     lines = snippet.text.split("\n")
     has_every_line = len(lines) == snippet.end_line - snippet.start_line + 1
     is_talk = read.ranked.chunk.source == "sessions"
     # A line that was found by its meaning alone has no words that another one could tell anew.
-    if is_talk or not snippet.said or _FROM_NOW.search(best) or not has_every_line:
+    if is_talk or not snippet.said or little.FROM_NOW.search(best) or not has_every_line:
         return None
-    day, own_place = _last_day_in(best, today), read.places[unit][0] - snippet.start_line
+    day, own_place, is_over = (
+        _last_day_in(best, today),
+        read.places[unit][0] - snippet.start_line,
+        little.OVER.search(best),
+    )
     for at in range(len(lines) - 1, -1, -1):
         line = lines[at]
-        own = asked.terms_among(frozenset(document_terms(line)))
-        if line == best or not _tells_anew(line, own, asked, snippet.said):
+        own, since = asked.terms_among(frozenset(document_terms(line))), _last_day_in(line, today)
+        holds = is_over and own & snippet.said == snippet.said and _holds(line, today)
+        if line == best or not (holds or _tells_anew(line, own, asked, snippet.said, question)):
             continue
-        since = _last_day_in(line, today)
-        # What stands above a line without a day, and has one, was written before it.
-        is_before = at < own_place and day is None and since is not None
+        # What stands above a line without a day, and has one, was written before it, unless that says that it is over.
+        is_before = not holds and at < own_place and day is None and since is not None
         if not is_before and (day is None or since is None or day <= since):
             return snippet.start_line + at
     return None
+
+
+def _holds(line: str, today: date) -> bool:
+    """Whether a line says that it holds, and not from a day to come."""
+    is_now = little.HOLDS.search(line) is not None and little.OVER.search(line) is None
+    return is_now and all(day <= today for day in _days_in(line, today))
 
 
 def put_newer_first(
@@ -694,25 +684,45 @@ def put_newer_first(
     first, other = weighed[0][2], weighed[at][2]
     newer = newer_of(first, other, today=today, asks_for_recent=query.asks_for_recent)
     if newer is None and query.asks_how_it_is:
-        newer = newer_of(first, other, today=today, asks_for_recent=True)
-        if newer is None or not tells_anew(newer, asked, (first if newer is other else other).said):
+        is_anew = partial(_is_told_anew, first, other, asked, query.text)
+        newer = newer_of(first, other, today=today, asks_for_recent=True, holds=is_anew)
+        if newer is None or not is_anew(newer):
             return ()
     if newer is None:
         return ()
     weighed.insert(0 if newer is other else 1, weighed.pop(at))
     if newer is other:  # it answers what the older one would have answered
         chances.insert(0, chances[0])
-        del chances[at + 1]
+        del chances[at + 1 : at + 2]
     older, unit = (first if newer is other else other).best
     line = older.places[unit][0]
     return (CitedLines(older.ranked.chunk.path, line, line),)
 
 
-def newer_of(first: Snippet, other: Snippet, *, today: date, asks_for_recent: bool) -> Snippet | None:
+def _is_told_anew(
+    first: Snippet, other: Snippet, asked: QuestionWords, question: str, newer: Snippet
+) -> bool:
+    return tells_anew(newer, asked, (first if newer is other else other).said, question)
+
+
+def holds_from_now(snippet: Snippet) -> bool:
+    """Whether its best line says that it holds from its day on."""
+    line = _best_line(snippet)
+    return little.FROM_NOW.search(line) is not None and not _HEADING.match(line)
+
+
+def newer_of(
+    first: Snippet,
+    other: Snippet,
+    *,
+    today: date,
+    asks_for_recent: bool,
+    holds: Callable[[Snippet], bool] = holds_from_now,
+) -> Snippet | None:
     """The one of two snippets about the same that holds now; None where neither is known to.
 
     What was kept without a day gives way to a newer line that tells a change, and to any newer one if the question is
-    about now. A log of months ago gives way to what was kept.
+    about now. A log of months ago gives way to what was kept, unless it `holds`.
     """
     days = [(_newest_day(one, today), one) for one in (first, other)]
     (older_day, _), (newer_day, newer) = sorted(days, key=lambda each: each[0] or "")
@@ -720,10 +730,10 @@ def newer_of(first: Snippet, other: Snippet, *, today: date, asks_for_recent: bo
         return None
     if any(_HEADING.match(_best_line(one)) for one in (first, other)):
         # A name alone says nothing of when; below it may stand what a newer line has changed.
-        return newer if asks_for_recent and holds_from_now(newer) else None
+        return newer if asks_for_recent and holds(newer) else None
     if asks_for_recent:
         is_long_ago = older_day is None and today - date.fromisoformat(newer_day) > MONTHS
-        if is_long_ago and not _tells_change(newer):
+        if is_long_ago and not _tells_change(newer) and not holds(newer):
             return first if newer is other else other
         return newer
     return newer if _is_kept(first, other) and _tells_change(newer) else None
@@ -735,13 +745,7 @@ def _is_kept(*snippets: Snippet) -> bool:
 
 
 def _tells_change(snippet: Snippet) -> bool:
-    return _CHANGE.search(_best_line(snippet)) is not None
-
-
-def holds_from_now(snippet: Snippet) -> bool:
-    """Whether its best line says that it holds from its day on."""
-    line = _best_line(snippet)
-    return _FROM_NOW.search(line) is not None and not _HEADING.match(line)
+    return little.CHANGE.search(_best_line(snippet)) is not None
 
 
 def _newest_day(snippet: Snippet, today: date) -> str | None:
@@ -751,10 +755,13 @@ def _newest_day(snippet: Snippet, today: date) -> str | None:
 
 
 def _last_day_in(line: str, today: date) -> str | None:
+    return max([day.isoformat() for day in _days_in(line, today) if day <= today], default=None)
+
+
+def _days_in(line: str, today: date) -> list[date]:
     from plainmind.text.terms import mentioned_days
 
-    named = [span.first for span in mentioned_days(line, today) if any(map(str.isdecimal, span.text))]
-    return max([day.isoformat() for day in named if day <= today], default=None)
+    return [span.first for span in mentioned_days(line, today) if any(map(str.isdecimal, span.text))]
 
 
 # --- results that are like each other ---

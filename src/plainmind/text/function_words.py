@@ -1,10 +1,10 @@
-"""Words of a question that carry nothing: they are filed, for a text may be about them, but they are not looked for."""
+"""Little words: those of a question that carry nothing and are not looked for, and those that say what holds now."""
 
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from plainmind.base.lazy import pattern
+from plainmind.base.lazy import IGNORECASE, pattern
 
 
 def _words(text: str) -> frozenset[str]:
@@ -321,3 +321,97 @@ OF_KNOWING_EAST_ASIAN = """
     알고 있는 있어 있니 있나요 알아요 알아 아는 기억하는 기억해 기억 말해줘 알려줘 전부 모든 것을 것 무엇을 무엇 뭘 뭐
     뭐야 다 좀 누구야 누구지 요 해 야 지
     """
+
+# --- what a line says of now ---
+
+CHANGE = pattern(
+    r"\b(?:now|instead|no longer|any ?more|from now on|since|as of|chang\w+|moved|switch\w*|raised|lowered|cuts? back"
+    r"|new|replac\w+|jetzt|statt|nicht mehr|ab sofort|seit|geändert|neu\w*|nun|ahora|ya no|en vez|desde|cambi\w+"
+    r"|nuev\w+|maintenant|désormais|ne \w+ plus|depuis|nouve\w+|renam\w+|umbenannt|umgezogen|gewechselt|renommée?s?"
+    r"|déménag\w+)\b"
+    r"|改|不再|现在|現在|变|變|涨|漲|换|換|新|もう|今後|変|から|이제|부터|바뀌|바꿨|새로",
+    IGNORECASE,
+)
+
+# Such a line says itself that it holds from its day on.
+_NOW = "now|jetzt|nun|ahora|agora|maintenant|désormais"
+FROM_NOW = pattern(
+    rf"\b(?:{_NOW}|no longer|any ?more|from now on|as of|moved|switched|replaced|renamed|changed|nicht mehr|ab sofort"
+    r"|umbenannt|umgezogen|gewechselt|ya no|ne \w+ plus|renommée?s?)\b|现在|現在|もう|今は|改名|改称|引っ越|이제",
+    IGNORECASE,
+)
+# What a thing is called, where it is, and who or what does something are told anew in words of their own. Then a line
+# need not have the word that asks for it: a new name stands in none with "called".
+_IS_NOW = "(?:is|are|ist|sind|est|es|é|è) (?:now|jetzt|nun|ahora|agora|maintenant|désormais|adesso|ora)"
+_PLACE = "in|at|on|near|behind|under|with|by|im|am|auf|bei|beim|hinter|unter|en|con|à|chez|dans|sous"
+_SINCE = "since|seit|desde|depuis"
+_CALLED = "call name title heißen heißt nennen nennt llama llamar nombre appelle nom 叫 名字 名前 이름"
+_RENAMED = (
+    r"\b(?:renam\w+|new name|changed\b.* to|umbenannt|neue[nr]? namen?|el nombre|nuevo nombre|renomm\w+|nouveau nom"
+    rf"|{_IS_NOW} (?!(?:{_PLACE})\b)\w|jetzt den namen)|改名|改称|更名|이름을"
+)
+_PLACED = (
+    "live stay keep store stand hang sit wohnen wohnt leben lebt liegen liegt stehen steht hängt vive guarda habite vit"
+    " 住 放 住所"
+)
+_MOVED = (
+    r"\b(?:moved|relocated|umgezogen|zog|verlegt|mudó|mudado|déménag\w+)\b|搬|移|引っ越|이사"
+    rf"|\b(?:{_IS_NOW}|{_NOW}) (?:{_PLACE})\b|\b(?:{_PLACE})\b.*\b(?:{_SINCE})\b|\b(?:{_SINCE})\b.*\b(?:{_PLACE})\b"
+)
+_DONE = "use used run lead host own nutzen benutzen verwenden leitet usa usamos utilise 使用 使う 用"
+_TAKEN_OVER = (
+    r"\b(?:switched|replaced|took over|umgestiegen|ersetzt|gewechselt|cambiamos|cambiado|remplacée?)\b"
+    r"|[换換]|変更|바[꿨꾸]"
+    rf"|\b{_IS_NOW}\b|\b(?:with|by|bei|con|chez)\b.*\b(?:{_SINCE})\b|\b(?:{_SINCE})\b.*\b(?:with|by|bei|con|chez)\b"
+)
+_TIMED = (
+    "next upcoming date time appointment scheduled nächst nächste termin próxima cita prochain rendez-vous"
+)
+_PUT_OFF = (
+    r"\b(?:moved|(?:re)?scheduled|postponed|delayed|brought forward|put (?:off|back)|pushed|changed|cancell?ed"
+    r"|verschoben|verlegt|vorgezogen|abgesagt|geändert|umgelegt|aplazad\w+|pospuest\w+|adelantad\w+|cambiad\w+|cancelad\w+"
+    rf"|reportée?s?|déplacée?s?|avancée?s?|décalée?s?|annulée?s?|spostat\w+|rinviat\w+)\b|\b{_IS_NOW}\b"
+    rf"|\b(?:{_NOW}) (?:{_PLACE}|um|a las|from|ab)\b|改|延期|变更|変更|推迟|提前|移|연기|변경|옮"
+)
+# By the words that ask for something: what tells it anew.
+TOLD_ANEW = ((_CALLED, _RENAMED), (_PLACED, _MOVED), (_DONE, _TAKEN_OVER), (_TIMED, _PUT_OFF))
+# By how a question begins: what tells it anew. Any other one may be answered by whatever holds from its day on.
+_ENDED = "no longer|any ?more|nicht mehr|ya no"
+TOLD_BY = (
+    (pattern(r"\W*(?:where|wo|d[oó]nde|où)\b", IGNORECASE), pattern(rf"{_MOVED}|\b{_IS_NOW}\b", IGNORECASE)),
+    (pattern(r"\W*(?:when|wann|cu[aá]ndo|quand)\b", IGNORECASE), pattern(_PUT_OFF, IGNORECASE)),
+    (
+        pattern(r"\W*(?:who|wer|qui[eé]n|qui)\b", IGNORECASE),
+        pattern(rf"{_TAKEN_OVER}|\b(?:{_ENDED}|from now on|as of|ab sofort)\b", IGNORECASE),
+    ),
+)
+# Who or what is new in the place of another one; the word is what it is.
+A_NEW = pattern(r"\b(?:new|neue[nrms]?|nuev[oa]|nouve(?:au|l|lle)|nuov[oa]|nov[oa]) (\w+)", IGNORECASE)
+# What may stand between the name of a thing and a change: in English any other word makes a name of two, "the office
+# printer".
+IN_ENGLISH = pattern(r"(?:where|when|who|what|which|whose|how)\b", IGNORECASE)
+NO_PART_OF_A_NAME = _words(
+    """
+    again also called closed finally gets got just later never officially only recently soon still temporarily then
+    today tomorrow yesterday
+    """
+)
+# What a line says of itself that holds, or no longer does.
+HOLDS = pattern(
+    r"\b(?:since|current(?:ly)?|now|as of|from now on|switched|seit|aktuell\w*|jetzt|derzeit\w*|ab sofort|desde|ahora"
+    r"|actual(?:mente)?|depuis|actuel\w*|maintenant|désormais|attual\w*|adesso|agora|sinds|nu)\b|现在|現在|目前|今は|지금|현재",
+    IGNORECASE,
+)
+OVER = pattern(
+    r"\b(?:was|were|used|had been|formerly|previous(?:ly)?|former|war|waren|früher\w*|bisher\w*|ehemalig\w*|damals"
+    r"|antes|anterior\w*|era|avant|ancien\w*|était|prima|vroeger)\b|以前|旧|以前は|이전|예전"
+    r"|^\W*(?:(?:until|till|up to|bis|hasta|jusqu\w+|fino a|até|tot)\b(?! (?:further|now|weiteres|jetzt|heute))"
+    r"|(?:old|alte?[rsn]?)\b)",
+    IGNORECASE,
+)
+ASKS_ABOUT_THEN = pattern(
+    r"\b(?:was|were|did|had|used to|until|before|previous(?:ly)?|former(?:ly)?|old|earlier|last|war|waren|hatten?"
+    r"|wurde|früher\w*|vorher\w*|bis|alte[rsn]?|damals|era|antes|anterior\w*|hasta|était|avant|ancien\w*)\b"
+    r"|以前|之前|旧|前の|이전|예전",
+    IGNORECASE,
+)
