@@ -435,6 +435,8 @@ class ToolBox:
             since=since or None,
             until=until or None,
         )
+        if max_results is None and min_score is None:
+            result = replace(result, hits=result.worth_a_look)
         shows_citations = self._memory.shows_citations
         answer = answers.search_answer(
             result, limits, shows_citations=shows_citations, warning=warning, nonce=new_nonce()

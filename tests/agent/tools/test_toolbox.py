@@ -458,3 +458,19 @@ def test_a_tool_that_was_not_given_cannot_be_called(memory, workspace):
     assert answer.content["code"] == "UNKNOWN_TOOL"
     assert "the tools are: memory_search" in answer.content["action"].lower()
     assert box.box.tools == (SEARCH,)
+
+
+def test_a_hit_without_a_chance_is_given_only_where_so_many_are_asked_for(workspace, box):
+    for number in range(8):
+        (workspace / "memory" / f"{number}.md").write_text(
+            f"# Heap {number}\n\nA mason may sleep beside gravel.\n"
+        )
+    (workspace / "memory" / "ferry.md").write_text("# Ferry\n\nThe ferryman of the lake sleeps until noon.\n")
+
+    def scores(**more):
+        found = box.ok("memory_search", query="until when does the ferryman of the lake sleep", **more)
+        return [hit["score"] for hit in found.content["results"]]
+
+    assert min(scores(maxResults=5)) < 0.005 < min(scores())
+    assert min(scores(minScore=0)) < 0.005
+    assert scores()[0] == scores(maxResults=5)[0]
