@@ -205,6 +205,20 @@ _LOOKS = 600
 LENGTH_OF_LOOK = 500
 
 
+# An id of ours, as `new_id` makes it: letters of chance, which may happen to spell `PWD` or `KEY`. Before an equals
+# sign it is no id but base32.
+_ID_CHARS = 26
+_ID = pattern(rf"(?<![0-9A-Za-z_])[0-7][0-9A-HJKMNP-TV-Z]{{{_ID_CHARS - 1}}}(?![0-9A-Za-z_=])")
+_LETTERS_OF_ID = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+
+
+def is_within_id(text: str, at: int) -> bool:
+    """Whether the word that begins here is none, but stands within an id of ours."""
+    if text[at - 1 : at] not in _LETTERS_OF_ID:  # no id begins with a word
+        return False
+    return _ID.search(text, max(0, at - _ID_CHARS + 1), at + _ID_CHARS + 1) is not None
+
+
 # --- plain signs: nothing here moves a character ---
 
 
