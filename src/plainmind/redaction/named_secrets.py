@@ -6,13 +6,15 @@ that somebody made up. What stood around a word once often stands there again, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from plainmind.base.lazy import pattern
 from plainmind.redaction.anchors import Part, is_name_of_something, parts_of
 from plainmind.redaction.around_names import (
     AT_THE_EDGE,
     CELLS,
+    SORTS_OF_QUOTED,
+    SORTS_OF_WORDS,
     end_of,
     judge,
     start_of,
@@ -20,17 +22,18 @@ from plainmind.redaction.around_names import (
 from plainmind.redaction.findings import CROWD, Found
 from plainmind.redaction.page import Page
 from plainmind.redaction.pins import short_names_in
+from plainmind.redaction.plausible import MadeUp
 from plainmind.redaction.tables import cells_under, lines_under
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plainmind.redaction.anchors import Anchor
+    from plainmind.redaction.names import Name
 
 _BEFORE = 64  # characters before an anchor that are looked at
 _AFTER = 192
 _MOST_KEPT = 4096
 _MOST_IN_FIELD = 2048
-_LONG_TEXT = 6_000
 
 
 def assigned_secrets_in(page: Page) -> Iterator[Found]:
@@ -51,29 +54,22 @@ class _Search:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._names_left = _NAMES + len(page.low) // _LENGTH_OF_NAME
+        self._made_up = MadeUp(page)
         self._long_word = (0, 0)  # from where to where a word goes in which a value was cut off
 
     def secrets_in(self, part: Part) -> Iterator[Found]:
         """Report what the names in a part of the text are the names of, or from where on nothing was looked for."""
-        page, low = self._page, self._page.low
-        inside = passed = next_value = 0  # from where to where the last secret goes that was found
-        is_long = len(low) > _LONG_TEXT
+        page = self._page
+        inside = passed = 0  # from where to where the last secret goes that was found
         allowance = page.allowance
         if part.is_crowded:
-            yield part.start, len(low), CROWD
+            yield part.start, len(page.text), CROWD
             return
         for at, anchor in part.places:
             if allowance.looks <= 0 or allowance.headings <= 0:
-                yield at, len(low), CROWD
+                yield at, len(page.text), CROWD
                 return
-            if is_long and self._names_left <= 0 and not anchor.is_of_words:
-                if next_value < at - _BEFORE:
-                    next_value = page.next_value(at - _BEFORE)
-                if next_value > at + _AFTER:
-                    continue
             if not inside <= at < passed:
-                self._names_left -= 1
                 for found in self._around(anchor, at):
                     yield found
                     inside, passed = found[:2]
@@ -82,11 +78,14 @@ class _Search:
         """Look at all that stands around a place; of what stood there before, the verdict is known."""
         text, allowance = self._page.text, self._page.allowance
         first = max(0, at - _BEFORE)
+        names = self._names_with_value(anchor, first, min(at + _AFTER, len(text)))
+        if not names:
+            return
         around = text[first : at + _AFTER]
         known = (around, anchor.word)
         verdict = allowance.judged.get(known) if first else None
         if verdict is None:
-            verdict = judge(anchor.names, around, at - first)
+            verdict = judge(names, around, at - first)
             allowance.looks += 1 if verdict.found else -verdict.cost
             if first and len(allowance.judged) < _MOST_KEPT:
                 allowance.judged[known] = verdict
@@ -105,6 +104,15 @@ class _Search:
                 end = _end_with_signs(text, end)  # noqa: PLW2901
             yield start_of(text, first + start) if start == 0 < first else first + start, end, kind
 
+    def _names_with_value(self, anchor: Anchor, start: int, end: int) -> Sequence[Name]:
+        """Those of the names of an anchor for which something between two places may be a value."""
+        if self._made_up.is_in(start, end):
+            return anchor.names
+        sorts = SORTS_OF_QUOTED if self._made_up.is_quoted_in(start, end) else SORTS_OF_WORDS
+        if anchor.sorts.isdisjoint(sorts):
+            return ()
+        return [name for name in anchor.names if name.sort in sorts]
+
     def _end_in_word(self, end: int) -> int:
         """Where a value ends that was cut off; a long word with many of them is gone through once."""
         begins, until = self._long_word
@@ -115,9 +123,6 @@ class _Search:
         return value_ends
 
 
-# With more names than this it is worth the time to find out first where values are.
-_NAMES = 64
-_LENGTH_OF_NAME = 500
 # Behind a value that a sign has cut: what belongs to it has digits and signs, and is no field of its own.
 _CUT = pattern(r"(?![&;,][A-Za-z_.-]{1,32}[=:])[&)(,;=+*^%$#!~]")
 _REST_WITH_SIGNS = pattern(r"""(?=[^\s"'`<>|\\]{0,24}?[0-9])[^\s"'`<>|\\]{8,256}+""")
