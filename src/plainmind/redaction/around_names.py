@@ -100,8 +100,8 @@ _BARE_GROUP = 5  # those before it are the four sorts of quotation
 _SIGNS = r"!#$%()*+\-./0-9:=?@\[\]^_a-z{}~\u00a1-\u024f\u0370-\u052f"
 # A comma or an ampersand belongs to a value unless white space or the next name follows.
 _BARE = (
-    rf"((?![(\[{{=:])[{_SIGNS}](?:[{_SIGNS}]|[,;](?![a-z0-9_.\- ]{{0,40}}[=:]|\s|$)"
-    r"|&(?![a-z0-9_.-]{0,40}[=:])|<(?![/a-z!]))*+)"
+    rf"((?![(\[{{=:])[{_SIGNS}]++(?:[,;](?![a-z0-9_.\- ]{{0,40}}[=:]|\s|$)"
+    rf"|&(?![a-z0-9_.-]{{0,40}}[=:])|<(?![/a-z!])|[{_SIGNS}]++)*+)"
 )
 _VALUE = rf"{_OPENING}(?:{_QUOTED}|{_BARE})"
 _ASSIGNED = pattern(rf"{_CLOSE}(?:{_SIGN}| (?=[\"'`]))(?:[ ]?(?:value|default)[ ]?[:=])?{_VALUE}")

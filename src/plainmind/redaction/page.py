@@ -202,7 +202,7 @@ _LETTERS_OF_ID = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 
 def is_within_id(text: str, at: int) -> bool:
     """Whether the word that begins here is none, but stands within an id of ours."""
-    if text[at - 1 : at] not in _LETTERS_OF_ID:  # no id begins with a word
+    if text[at] not in _LETTERS_OF_ID or text[at - 1 : at] not in _LETTERS_OF_ID:  # no id begins with a word
         return False
     return _ID.search(text, max(0, at - _ID_CHARS + 1), at + _ID_CHARS + 1) is not None
 
