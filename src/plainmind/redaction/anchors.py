@@ -16,7 +16,7 @@ from operator import itemgetter
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.redaction import credentials, pins, tokens
-from plainmind.redaction.names import FAR_NAMES, NAMES, Name
+from plainmind.redaction.names import FAR_NAMES, NAMES, PHRASE, PIN, Name
 from plainmind.redaction.page import Page, forms_of, is_within_id
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ class Anchor:
     word: str
     names: tuple[Name, ...]
     any_name: re.Pattern[str]
-    sorts: frozenset[str]  # of its names
+    is_of_words: bool  # of a passphrase or a PIN, whose values have no sign of one
     is_far: bool  # only in a text that has a sign which is not ASCII
 
     def is_name(self, low: str, at: int) -> bool:
@@ -294,7 +294,7 @@ def _anchors(names: Iterable[Name], *, is_far: bool = False) -> tuple[Anchor, ..
             word=word,
             names=tuple(some),
             any_name=_any_of(some),
-            sorts=frozenset(name.sort for name in some),
+            is_of_words=any(name.sort in (PHRASE, PIN) for name in some),
             is_far=is_far,
         )
         for word, some in by_word.items()

@@ -51,6 +51,7 @@ class Verdict:
     cost: int = 0
 
 
+NO_VERDICT = Verdict()
 AT_THE_EDGE = 4
 _LONGEST_REST = 16_384
 _REST = pattern(rf"""[^\s"'`<>|,;&\\]{{0,{_LONGEST_REST}}}+""")

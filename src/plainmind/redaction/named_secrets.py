@@ -13,6 +13,7 @@ from plainmind.redaction.anchors import Part, is_name_of_something, parts_of
 from plainmind.redaction.around_names import (
     AT_THE_EDGE,
     CELLS,
+    NO_VERDICT,
     SORTS_OF_QUOTED,
     SORTS_OF_WORDS,
     end_of,
@@ -22,7 +23,7 @@ from plainmind.redaction.around_names import (
 from plainmind.redaction.findings import CROWD, Found
 from plainmind.redaction.page import Page
 from plainmind.redaction.pins import short_names_in
-from plainmind.redaction.plausible import MadeUp
+from plainmind.redaction.plausible import MADE_UP, QUOTATION, Stretches
 from plainmind.redaction.tables import cells_under, lines_under
 
 TYPE_CHECKING = False
@@ -54,12 +55,13 @@ class _Search:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._made_up = MadeUp(page)
+        self._stretches = Stretches(page)
         self._long_word = (0, 0)  # from where to where a word goes in which a value was cut off
 
     def secrets_in(self, part: Part) -> Iterator[Found]:
         """Report what the names in a part of the text are the names of, or from where on nothing was looked for."""
-        page = self._page
+        page, stretches = self._page, self._stretches
+        clear, until = stretches.clear
         inside = passed = 0  # from where to where the last secret goes that was found
         allowance = page.allowance
         if part.is_crowded:
@@ -69,23 +71,25 @@ class _Search:
             if allowance.looks <= 0 or allowance.headings <= 0:
                 yield at, len(page.text), CROWD
                 return
-            if not inside <= at < passed:
-                for found in self._around(anchor, at):
-                    yield found
-                    inside, passed = found[:2]
+            if inside <= at < passed:
+                continue
+            if clear <= at - _BEFORE and at + _AFTER <= until and not anchor.is_of_words:
+                continue
+            for found in self._around(anchor, at):
+                yield found
+                inside, passed = found[:2]
+            clear, until = stretches.clear
 
     def _around(self, anchor: Anchor, at: int) -> Iterator[Found]:
         """Look at all that stands around a place; of what stood there before, the verdict is known."""
         text, allowance = self._page.text, self._page.allowance
         first = max(0, at - _BEFORE)
-        names = self._names_with_value(anchor, first, min(at + _AFTER, len(text)))
-        if not names:
-            return
         around = text[first : at + _AFTER]
         known = (around, anchor.word)
         verdict = allowance.judged.get(known) if first else None
         if verdict is None:
-            verdict = judge(names, around, at - first)
+            names = self._names_with_value(anchor, first, first + len(around))
+            verdict = judge(names, around, at - first) if names else NO_VERDICT
             allowance.looks += 1 if verdict.found else -verdict.cost
             if first and len(allowance.judged) < _MOST_KEPT:
                 allowance.judged[known] = verdict
@@ -106,11 +110,10 @@ class _Search:
 
     def _names_with_value(self, anchor: Anchor, start: int, end: int) -> Sequence[Name]:
         """Those of the names of an anchor for which something between two places may be a value."""
-        if self._made_up.is_in(start, end):
+        what = self._stretches.what_is_in(start, end)
+        if what == MADE_UP:
             return anchor.names
-        sorts = SORTS_OF_QUOTED if self._made_up.is_quoted_in(start, end) else SORTS_OF_WORDS
-        if anchor.sorts.isdisjoint(sorts):
-            return ()
+        sorts = SORTS_OF_QUOTED if what == QUOTATION else SORTS_OF_WORDS
         return [name for name in anchor.names if name.sort in sorts]
 
     def _end_in_word(self, end: int) -> int:

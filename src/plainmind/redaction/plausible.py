@@ -350,17 +350,28 @@ _PIECE = pattern(r"[A-Za-z+/_.:-]{8,}+")
 _REST_OF_PIECE = pattern(r"[A-Za-z+/_.:-]*+")
 _LETTERS = pattern(r"[A-Za-z]{8,}+")
 _LEAST_PIECE, _LONGEST_PIECE = 8, 256  # a longer one is looked at in parts
-# What each of them begins with, by the sort of a character: none is looked for where there is none.
-_BEGINNINGS = {
+# The sorts of characters that these are made of, and what stands in each of them: where nothing of that is, none is.
+_SORTS_OF_SIGNS = {
     b"a": b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/_.:-",
     b"0": b"0123456789",
     b"!": b"!#$%^&~*@?",
+    b"=": b"=",
+    b'"': b"\"'`",
     b" ": b" ",
 }
-_AS_BEGINNINGS = bytes(
-    next((sort[0] for sort, some in _BEGINNINGS.items() if byte in some), 0) for byte in range(256)
+_AS_SORTS_OF_SIGNS = bytes(
+    next((sort[0] for sort, some in _SORTS_OF_SIGNS.items() if byte in some), 0) for byte in range(256)
 )
+_ROW_OF_GROUPS = b" aaaa aaaa "
+_IN_SIGNS = (
+    ((b"0",), 0, _A_DIGIT),
+    ((b"!a", b"!="), 3, _A_SIGN),  # so far behind the beginning of one
+    ((_ROW_OF_GROUPS,), 0, _GROUPS_OF_FOUR),  # of others, with digits in them, a digit tells
+)
+_IN_QUOTATION = ((b'"',), 0, _A_QUOTATION)
 _A_PIECE = b"a" * _LEAST_PIECE
+# An edge may make one of these what it is not as a whole.
+_ROWS_TO_CUT = (_A_PIECE + b"a", _ROW_OF_GROUPS)
 
 
 def has_made_up(text: str, low: str, start: int, end: int) -> bool:
@@ -388,51 +399,64 @@ def _is_odd_piece(piece: str) -> bool:
     return letters != piece and any(map(is_scrambled, _LETTERS.findall(piece)))
 
 
-class MadeUp:
-    """Says the same of one stretch of a page after the other; what many of them have in common is looked at once."""
+# What stands in a stretch of a text.
+NOTHING, QUOTATION, MADE_UP = 0, 1, 2
+
+
+class Stretches:
+    """Says what stands in one stretch of a page after the other; what many have in common is looked at once."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
         self._left, self._passed = _FEW, 0
         self._first = self._until = 0  # nothing made up begins between these
+        self.clear = (0, 0)  # nothing of all that is in a stretch between these
 
-    def is_in(self, start: int, end: int) -> bool:
-        """Whether something made up begins in a stretch, also where its edges cut off the rest."""
+    def what_is_in(self, start: int, end: int) -> int:
+        """Say whether something made up begins in a stretch, also where its edges cut off the rest, or a quotation."""
         is_apart, self._passed = start > self._passed, end
         if is_apart or self._left:
             self._left -= not is_apart
-            return has_made_up(self._page.text, self._page.low, start, end)
+            text, low = self._page.text, self._page.low
+            return (
+                MADE_UP if has_made_up(text, low, start, end) else QUOTATION * has_quotation(low, start, end)
+            )
         if not (self._first <= start and end <= self._until):
-            ahead = end if start > self._until else end + _AHEAD
+            ahead = end + _AHEAD
             for sign in self._signs:
                 ahead = sign.next_from(start, ahead)
                 if ahead < end:
-                    return True
+                    return MADE_UP
             self._first, self._until = start, ahead
-        return self._is_cut_off_in(start, end)
-
-    def is_quoted_in(self, start: int, end: int) -> bool:
-        """Whether something in quotation marks begins in it."""
-        return has_quotation(self._page.low, start, end)
+        if self._is_cut_off_in(start, end):
+            return MADE_UP
+        until = self._quotations.next_from(start, self._until)
+        if until < end:
+            return QUOTATION
+        for row in _ROWS_TO_CUT:
+            at = self._sorts.find(row, start, until)
+            until = at if at >= 0 else until
+        self.clear = start, until
+        return NOTHING
 
     @cached_property
     def _sorts(self) -> bytes:
-        return self._page.in_bytes.translate(_AS_BEGINNINGS)
+        return self._page.in_bytes.translate(_AS_SORTS_OF_SIGNS)
 
     @cached_property
     def _signs(self) -> Sequence[_Next]:
         low, sorts = self._page.low, self._sorts
-        return (
-            _NextSign(b"0", _A_DIGIT, low, sorts),
-            _NextSign(b"!", _A_SIGN, low, sorts),
-            _NextPiece(self._page.text, sorts),
-            _NextSign(b" ", _GROUPS_OF_FOUR, low, sorts),
-        )
+        digit, *others = (_NextSign(low, sorts, *sign) for sign in _IN_SIGNS)
+        return digit, _NextPiece(self._page.text, sorts), *others
+
+    @cached_property
+    def _quotations(self) -> _Next:
+        return _NextSign(self._page.low, self._sorts, *_IN_QUOTATION)
 
     def _is_cut_off_in(self, start: int, end: int) -> bool:
         text, low, sorts = self._page.text, self._page.low, self._sorts
         is_cut = sorts.startswith(_A_PIECE, start) and sorts[start - 1 : start] == b"a"
-        if is_cut and _is_odd_piece(text[start : min(_end_of_piece(text, start), end)]):
+        if is_cut and _is_odd_piece(text[start : _end_of_piece(text, start, end)]):
             return True
         is_cut = sorts.endswith(_A_PIECE, start, end) and sorts[end : end + 1] == b"a"
         if is_cut and _is_odd_piece(text[start + len(sorts[start:end].rstrip(b"a")) : end]):
@@ -469,13 +493,21 @@ class _Next:
 
 
 class _NextSign(_Next):
-    def __init__(self, sort: bytes, sign: re.Pattern[str], low: str, sorts: bytes) -> None:
+    def __init__(
+        self, low: str, sorts: bytes, rows: Sequence[bytes], before: int, sign: re.Pattern[str]
+    ) -> None:
         super().__init__()
-        self._sort, self._sign, self._low, self._sorts = sort, sign, low, sorts
+        self._low, self._sorts = low, sorts
+        self._rows, self._before, self._sign = rows, before, sign
 
     def _search(self, start: int, end: int) -> tuple[int, bool]:
-        at = self._sorts.find(self._sort, start, end)
-        found = self._sign.search(self._low, at, end + _LONGEST) if at >= 0 else None
+        limit = first = end + _LONGEST
+        for row in self._rows:
+            at = self._sorts.find(row, start, first)
+            first = at if at >= 0 else first
+        found = (
+            None if first == limit else self._sign.search(self._low, max(start, first - self._before), limit)
+        )
         return (found.start(), True) if found else (end, False)
 
 
@@ -487,20 +519,20 @@ class _NextPiece(_Next):
     def _search(self, start: int, end: int) -> tuple[int, bool]:
         text, sorts, at = self._text, self._sorts, start
         if start and sorts[start - 1 : start + 1] == b"aa":
-            at = _end_of_piece(text, start)  # none begins within another
+            at = _end_of_piece(text, start, len(text))  # none begins within another
         while at < end:
             at = sorts.find(_A_PIECE, at, end + _LEAST_PIECE - 1)
             if at < 0:
                 return end, False
-            over = _end_of_piece(text, at)
+            over = _end_of_piece(text, at, len(text))
             if over - at <= _LONGEST_PIECE and _is_odd_piece(text[at:over]):
                 return at, True
             at = over
         return at, False
 
 
-def _end_of_piece(text: str, start: int) -> int:
-    rest = _REST_OF_PIECE.match(text, start)
+def _end_of_piece(text: str, start: int, limit: int) -> int:
+    rest = _REST_OF_PIECE.match(text, start, limit)
     assert rest is not None  # it matches anything
     return rest.end()
 
