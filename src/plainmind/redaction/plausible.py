@@ -192,8 +192,10 @@ def is_scrambled(value: str) -> bool:
     if len(value) < _LEAST_SCRAMBLED or not value.isascii() or not value.isalpha():
         return False
     low = value.lower()
-    if len(set(low)) < _LEAST_DIFFERENT_LETTERS:
-        return False
+    return _has_odd_pairs(value, low) and len(set(low)) >= _LEAST_DIFFERENT_LETTERS
+
+
+def _has_odd_pairs(value: str, low: str) -> bool:
     rare = len(_RARE_PAIR.findall(low))
     is_mixed = not (value.islower() or value.isupper())
     if is_mixed and not _CAMEL.fullmatch(value):
@@ -393,10 +395,12 @@ def has_quotation(low: str, start: int, end: int) -> bool:
 @_once
 def _is_odd_piece(piece: str) -> bool:
     """Whether this is no word, nor words that joints hold together; the same ones stand around many names."""
+    if piece.isalpha():
+        return is_scrambled(piece) or is_random(piece)
     letters = piece.translate(_WITHOUT_JOINTS)
     if is_scrambled(letters) or is_random(piece) or is_dashed_phrase(piece.strip("-_./+:")):
         return True
-    return letters != piece and any(map(is_scrambled, _LETTERS.findall(piece)))
+    return any(map(is_scrambled, _LETTERS.findall(piece)))
 
 
 # What stands in a stretch of a text.
