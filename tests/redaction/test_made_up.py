@@ -35,10 +35,18 @@ def alone(page, start, end):
     return QUOTATION if has_quotation(low, 0, len(text)) else NOTHING
 
 
+def stretches_of(page):
+    """One that has looked at so many that it no longer looks at each alone."""
+    stretches = Stretches(page)
+    for _ in range(100):
+        stretches.what_is_in(0, min(4, len(page.text)))
+    return stretches
+
+
 def passed_over(text, wanted):
     """Stretches that alone would have more in them than is said of them."""
     page = Page(text)
-    stretches = Stretches(page)
+    stretches = stretches_of(page)
     found = []
     for start, end in wanted:
         clear, until = stretches.clear
@@ -83,7 +91,7 @@ def test_what_the_edge_of_a_stretch_makes_of_a_word_counts(words):
 
 
 def test_what_stands_in_plain_words_is_known_before_it_is_asked():
-    stretches = Stretches(
+    stretches = stretches_of(
         Page("We met on Monday, and talked about the 3 houses by the lake at 18:30.\n" * 50)
     )
     asked = 0
@@ -93,4 +101,4 @@ def test_what_stands_in_plain_words_is_known_before_it_is_asked():
             asked += 1
             assert stretches.what_is_in(at, at + 100) == NOTHING
 
-    assert asked < 40
+    assert asked < 15

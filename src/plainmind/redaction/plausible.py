@@ -418,7 +418,7 @@ class Stretches:
 
     def what_is_in(self, start: int, end: int) -> int:
         """Say whether something made up begins in a stretch, also where its edges cut off the rest, or a quotation."""
-        is_apart, self._passed = start > self._passed, end
+        is_apart, self._passed = start > max(self._passed, self.clear[1]), end
         if is_apart or self._left:
             self._left -= not is_apart
             text, low = self._page.text, self._page.low
@@ -471,8 +471,8 @@ class Stretches:
         )
 
 
-_FEW = 24  # stretches that overlap
-_AHEAD = 1_024  # where names stand close to each other, so much more is looked through at once
+_FEW = 64  # stretches that overlap
+_AHEAD = 384  # where names stand close to each other, so much more is looked through at once
 
 
 class _Next:
