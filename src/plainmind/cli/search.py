@@ -180,7 +180,7 @@ def _beside_the_question(
     if result.is_certain or not result.query.strip():
         return
     yield from _left_out(memory)
-    yield from _beside_the_notes(memory)
+    yield from _beside_the_notes(memory, is_more=bool(result.hits))
     if not os.path.isdir(memory.places.sessions):
         return
     if arguments.tool_output or arguments.source == "memory" or not (rows := memory.sessions.list()):
@@ -213,8 +213,8 @@ def _left_out(memory: Memory) -> Iterator[str]:
         yield f"left out of every search: {left[0]}{more}; `plainmind status` lists what is and why"
 
 
-def _beside_the_notes(memory: Memory) -> Iterator[str]:
-    """Which Markdown nearby was not read."""
+def _beside_the_notes(memory: Memory, *, is_more: bool) -> Iterator[str]:
+    """Which Markdown nearby was not read; with `is_more` only where it is more than what was."""
     if stands_beside(memory):
         yield (
             "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it, and"
@@ -223,7 +223,7 @@ def _beside_the_notes(memory: Memory) -> Iterator[str]:
     if memory.workspace_origin.kind in {"found", "flag"} and not memory.is_folder_of_notes:
         from plainmind.memory.doctor import unread_in
 
-        unread = unread_in(memory.notes.workspace, most_entries=_MOST_LOOKED_AT_UNASKED, is_more=True)
+        unread = unread_in(memory.notes.workspace, most_entries=_MOST_LOOKED_AT_UNASKED, is_more=is_more)
         if unread is not None:
             yield f"{unread}; an empty `.plainmindignore` makes all of it the memory"
 
