@@ -474,3 +474,28 @@ def test_a_hit_without_a_chance_is_given_only_where_so_many_are_asked_for(worksp
     assert min(scores(maxResults=5)) < 0.005 < min(scores())
     assert min(scores(minScore=0)) < 0.005
     assert scores()[0] == scores(maxResults=5)[0]
+
+
+@pytest.mark.parametrize("given", ["My key is [redacted:openai#8242]", "[redacted:password#00ff]"])
+def test_an_agent_that_gives_the_mark_of_a_hidden_secret_is_told_that_it_is_one(box, given):
+    for name, arguments in (
+        ("memory_edit", {"path": "MEMORY.md", "old": given, "new": "revoked"}),
+        ("memory_forget", {"what": given}),
+    ):
+        answer = box.call(name, arguments)
+
+        assert answer.is_error
+        assert "stands in the place of a secret that is hidden from you" in answer.text
+        assert "FILE.md#L4" in answer.text
+    assert (
+        "match to the letter"
+        in box.call("memory_edit", {"path": "MEMORY.md", "old": "[redacted]", "new": "no"}).text
+    )
+
+
+def test_a_mark_that_somebody_has_written_is_a_text_like_any_other(workspace, box):
+    (workspace / "MEMORY.md").write_text("- The log says [redacted:openai#8242].\n")
+
+    box.ok("memory_edit", path="MEMORY.md", old="[redacted:openai#8242]", new="nothing")
+
+    assert "says nothing" in (workspace / "MEMORY.md").read_text()
