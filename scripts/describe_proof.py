@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from install import ROOT
@@ -109,37 +109,35 @@ def proof_part() -> str:
     lines += ["", "What the last runs found, long or short (`RECORD=1` puts the figures of a run here):", ""]
     lines += ["| Run | When and where | What was tried | Found |", "|---|---|---|---|"]
     for name, command in COMMANDS.items():
-        if name in results:
-            when = f"{results[name]['day']}, {results[name]['machine']}"
-            rows = _rows(name, results[name]["figures"])
-            lines += [f"| `{command}` | {when} | {tried} | {found} |" for tried, found in rows]
+        for part, last in _runs(results.get(name, {})):
+            tried, found = _row(name, part, last["figures"])
+            lines.append(f"| `{command}` | {last['day']}, {last['machine']} | {tried} | {found} |")
     return "\n".join(["", *lines, ""])
 
 
-def _rows(name: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _runs(result: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """Each part of a run with its own day; a run without parts is one without a name."""
+    return [("", result)] if "figures" in result else result.items()
+
+
+def _row(name: str, part: str, figures: Mapping[str, Any]) -> tuple[str, str]:
     if name == "simulation":
         tried = f"{figures['lives']:,} lives, the power cut after each of {figures['effects']:,} effects"
-        yield f"{tried}; {figures['starts']:,} times started again", _faults(figures["faults"])
-    elif name == "power":
-        for kind, one in figures.items():
-            yield f"{kind}: {one['cuts']:,} cuts", _faults(one["faults"])
-    elif name == "upkeep":
+        return f"{tried}; {figures['starts']:,} times started again", _faults(figures["faults"])
+    if name == "power":
+        return f"{part}: {figures['cuts']:,} cuts", _faults(figures["faults"])
+    if name == "upkeep":
         tried = "propose, accept, reject, edit by hand, undo, kill -9, agents and rules in any order"
-        yield (
-            f"{figures['sequences']:,} sequences of {figures['steps']} steps: {tried}",
-            _faults(figures["faults"]),
-        )
-    elif name == "soak":
+        tried = f"{figures['sequences']:,} sequences of {figures['steps']} steps: {tried}"
+        return tried, _faults(figures["faults"])
+    if name == "soak":
         tried = f"{figures['minutes']:g} minutes, {figures['operations']:,} operations"
         tried += f" with a rest of {figures.get('rest_s', 0.2):g} s behind each"
+        tried += f" by {figures['processes']} processes, {figures['curves']} curves"
         rising = "".join(f"; {one}" for one in figures["rising"])
-        yield (
-            f"{tried} by {figures['processes']} processes, {figures['curves']} curves",
-            f"{len(figures['rising'])} rise{rising}",
-        )
-    else:
-        for target, one in figures.items():
-            yield f"{target}: {one['cases']:,} cases, {one['lines']:,} lines reached", _faults(one["faults"])
+        return tried, f"{len(figures['rising'])} rise{rising}"
+    tried = f"{part}: {figures['cases']:,} cases, {figures['lines']:,} lines reached"
+    return tried, _faults(figures["faults"])
 
 
 def _faults(count: int) -> str:

@@ -116,12 +116,16 @@ def test_a_vault_that_happens_to_have_a_memory_folder_says_what_it_does_not_read
     assert "not read" not in answer.err
 
 
-def test_an_agents_workspace_with_a_readme_does_not_speak_of_it(cli, vault):
+def test_an_agents_workspace_speaks_of_a_few_other_files_only_where_nothing_is_found(cli, vault):
     (vault / "memory").mkdir()
     for number in range(5):
-        (vault / "memory" / f"{number}.md").write_text(f"# Palace {number}\n")
+        (vault / "memory" / f"{number}.md").write_text(f"# Palace {number}\n\nThe method of places.\n")
 
-    assert "not read" not in cli("search", "zeppelin").err
+    found = cli("search", "where is the zeppelin of the palace moored?")
+    assert found.out
+    assert "nothing certain" in found.err
+    assert "not read" not in found.err
+    assert "2 Markdown files are not read" in cli("search", "zeppelin").err
 
 
 def test_a_folder_that_is_too_wide_is_not_recommended(cli, home, monkeypatch):

@@ -14,8 +14,10 @@ from tests.redaction.test_hostile_texts import WORDS, expressions
 from plainmind.base.model import split_lines
 from plainmind.redaction.engine import RULES_VERSION, Redactor
 from plainmind.redaction.findings import Finding, Redacted
+from plainmind.redaction.names import NAMES
 
 REDACTOR = Redactor(key=b"a key for tests")
+LETTERS_OF_IDS = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 
 
 def hidden(text, redactor=REDACTOR):
@@ -65,6 +67,50 @@ def test_the_id_of_a_note_is_no_secret(words):
     assert hidden(note) == []
     assert hidden(f"{note} key={secret}") == [secret]
     assert hidden(f"- the token <!-- m:{secret} -->") == [secret]
+
+
+# What the rules know that can be spelled with the letters of an id.
+IN_IDS = sorted(
+    {name.anchor.upper() for name in NAMES if set(name.anchor.upper()) <= LETTERS_OF_IDS}
+    | {"PWD", "PWS", "PASSWD", "PASSW0RD", "SECRET", "SECRETS", "KEY", "KEYS", "PAT", "WPAKEY", "CRED", "AE"}
+)
+
+
+def ids_with(word):
+    """Ids that say it at their end, behind their time, and between digits."""
+    rng = random.Random(word)
+    for before in (26 - len(word), 10, 3):
+        letters = rng.choices("0123456789" if before == 3 else sorted(LETTERS_OF_IDS), k=26)
+        letters[before : before + len(word)] = word
+        yield "01M" + "".join(letters)[3:]
+
+
+@pytest.mark.parametrize("word", IN_IDS)
+def test_an_id_that_happens_to_spell_a_name_is_none(word):
+    for own in ids_with(word):
+        for text in (
+            f"- 23:14 The animal of turn 29 is cleo29quokka. <!-- m:{own} -->\n- 23:15 bob30quokka <!-- m:{own} -->",
+            f"<!-- m:{own} -->\ncleo29quokka\n",
+            f"kettle613x agent:main:{own}",
+            f'{{"id":"{own}","text":"cleo29quokka"}}',
+            f"- done <!-- m:{own} -->\n  kA93mdR5tqLz81XcQ70bv in store",
+        ):
+            assert hidden(text) == [], text
+        assert hidden(f"- the password is cleo29quokka <!-- m:{own} -->") == ["cleo29quokka"]
+
+
+@pytest.mark.parametrize("secret", ["hunter22x", "kettle613x", "LEMUR7391X"])
+def test_what_only_looks_like_an_id_hides_no_secret_in_it_or_beside_it(secret):
+    for text in (
+        f"<!-- m:PWD={secret} -->",
+        f"<!-- m:0123456789ABCPWD={secret} -->",
+        f"the password <!-- m:{secret} -->",
+        f"<!-- m:01M7JKJJZ1CWHGBBDT3VK6FPWD={secret} -->",  # an equals sign behind 26 letters
+        f"<!-- m:01m7jkjjz1cwhgbbdt3vk6fpwd: {secret} -->",  # small letters
+        f"<!-- m:81M7JKJJZ1CWHGBBDT3VK6FPWD: {secret} -->",  # past the last moment that an id can tell
+        f"<!-- m:001M7JKJJZ1CWHGBBDT3VK6FPWD: {secret} -->",  # one letter more
+    ):
+        assert secret not in REDACTOR.without_secrets(text), text
 
 
 def test_a_finding_says_kind_place_and_mark():
@@ -264,6 +310,6 @@ def test_the_quick_copy_is_the_copy(text):
 def test_whoever_changes_a_rule_raises_their_version():
     told = hashlib.sha256("\n".join(sorted(set(expressions()))).encode()).hexdigest()[:16]
 
-    assert (RULES_VERSION, told) == (13, "268914ab0e390bbd"), (
+    assert (RULES_VERSION, told) == (14, "d41ce01b52a6931d"), (
         "rules have changed: raise RULES_VERSION, so that copies are made anew, and note the digest here"
     )

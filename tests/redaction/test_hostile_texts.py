@@ -255,6 +255,16 @@ def test_the_same_rows_are_read_below_the_first_heading_only():
     assert work_of_one("a#,password\n" + "bob,house\n" * 20 + "\n") <= 150
 
 
+def test_other_rows_below_each_heading_are_taken_apart_at_once():
+    assert work_of_one("a#,password\n" + "bob#,house\n" * 20 + "\n") <= 165
+
+
+def test_names_among_plain_words_cost_no_look_each():
+    text = "the key is with the other key of the house in the garden by the lake # , and so on and on\n"
+
+    assert work_of_one(text) <= 30
+
+
 def test_rows_that_hold_no_secret_in_one_column_are_read_again_for_another():
     tables = "user,password\nkettle613x,house\nbob,harbour\n\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 
@@ -44,7 +45,21 @@ def test_what_a_run_writes_down_is_on_the_page(monkeypatch, tmp_path):
     assert "v1: 77 cases, 8 lines reached | 2 faults" in page
     assert "3 minutes, 5 operations with a rest of 0.5 s behind each by 2 processes, 4 curves" in page
     assert "4 curves | 1 rise; page: threads" in page
-    assert json.loads((tmp_path / "proof.json").read_text())["fuzz"]["day"] in page
+    assert json.loads((tmp_path / "proof.json").read_text())["fuzz"]["mcp"]["day"] in page
+
+
+def test_each_part_of_a_run_has_the_day_on_which_it_was_run(monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "proof.json")
+    monkeypatch.setattr(describe_proof, "RESULTS", tmp_path / "proof.json")
+    results.write_down("fuzz", {"mcp": {"cases": 12, "lines": 9, "faults": 0}}, dt.date(2026, 11, 18))
+    results.write_down("fuzz", {"v1": {"cases": 77, "lines": 8, "faults": 0}}, dt.date(2026, 11, 20))
+
+    rows = [line for line in describe_proof.proof_part().splitlines() if line.startswith("| `make fuzz` |")]
+
+    assert [(row.split(",")[0], row.split("| ")[3].split(",")[0]) for row in rows] == [
+        ("| `make fuzz` | 2026-11-18", "mcp: 12 cases"),
+        ("| `make fuzz` | 2026-11-20", "v1: 77 cases"),
+    ]
 
 
 def test_a_promise_whose_test_is_gone_stops_the_page(monkeypatch):

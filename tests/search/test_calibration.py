@@ -5,9 +5,11 @@ from hypothesis import strategies as st
 from plainmind.base.model import CERTAIN, SearchHit, SearchResult
 from plainmind.search.doubts import (
     OF_MISSING_IDENTIFIER,
+    OF_MISSING_NUMBER,
     OF_MISSING_PERSON,
     doubt_of,
     lacks_identifier,
+    lacks_number,
     lacks_person,
     people_in,
 )
@@ -154,3 +156,34 @@ def test_a_question_about_somebody_is_not_answered_by_what_is_known_of_another(q
 def test_a_name_may_stand_anywhere_and_be_misspelt_at_its_end(text):
     assert not lacks_person("when does Hanna's passport expire?", text)
     assert doubt_of("when does Hanna's passport expire?", (), text, [text]) == 0.0
+
+
+ON_CALL = "| Week | Who |\n| W46 | Ana |\n| W47 | Ben |"
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("who is on call in week 52?", ON_CALL),
+        ("wer hat in KW 52 Bereitschaft?", ON_CALL),
+        ("who sleeps in room no. 12", "Room 2 is Ida's, room 121 is empty."),
+    ],
+)
+def test_one_of_many_that_are_numbered_is_none_of_the_others(question, text):
+    assert lacks_number(question, text)
+    assert doubt_of(question, (), text, [text]) == OF_MISSING_NUMBER
+    assert probability_of_first(**EVERYTHING, doubt=OF_MISSING_NUMBER) < CERTAIN
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("who is on call in week 47?", ON_CALL),
+        ("who is on call in KW 07?", "KW 7: Ana"),
+        ("what did I do in the last 3 weeks?", "Painted the fence."),
+        ("how long is a week?", "Seven days."),
+        ("which line has 2.5 mm?", "The red one."),
+    ],
+)
+def test_other_numbers_need_not_be_there(question, text):
+    assert not lacks_number(question, text)

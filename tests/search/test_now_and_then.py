@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import date
 
 import pytest
@@ -225,6 +226,27 @@ def test_a_line_of_a_day_above_one_without_a_day_does_not_tell_it_anew(tmp_path)
         first = memory.search("where does Mia live?", today=TODAY).hits[0]
 
     assert best_line(first) == "- Mia lives in Kiel."
+
+
+@pytest.mark.parametrize(
+    ("kept", "begin", "word", "question"),
+    [
+        ("- Mia lives in Bonn.", "- Mia", " in", "where does Mia live now?"),
+        ("- Henk runs the shop.", "- The shop", " since", "who runs the shop now?"),
+        ("- The NAS is called atlas.", "- The NAS", " changed", "what is the NAS called now?"),
+        ("- The office was in Bonn.", "- The office", " office now", "where is the office now?"),
+        ("- The coach was Lena.", "- The coach", " since", "who is the coach?"),
+        ("- The coach was Lena.", "- The coach", " new coach", "who is the coach?"),
+        ("- The recital was in May.", "- The recital", " old", "when is the recital?"),
+    ],
+)
+def test_a_long_line_is_gone_through_once(tmp_path, kept, begin, word, question):
+    with memory_with(tmp_path, kept=f"{kept}\n{begin}{word * (200_000 // len(word))}\n") as memory:
+        memory.search("the weather")
+        began = time.process_time()
+        memory.search(question, today=TODAY, snippet_chars=250_000)
+
+    assert time.process_time() - began < 1
 
 
 def test_a_line_that_says_what_holds_now_stays_the_best_line_of_its_note(tmp_path):

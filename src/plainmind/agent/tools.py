@@ -435,6 +435,8 @@ class ToolBox:
             since=since or None,
             until=until or None,
         )
+        if max_results is None and min_score is None:
+            result = replace(result, hits=result.worth_a_look)
         shows_citations = self._memory.shows_citations
         answer = answers.search_answer(
             result, limits, shows_citations=shows_citations, warning=warning, nonce=new_nonce()
@@ -458,10 +460,17 @@ class ToolBox:
         return answers.note_answer(self._memory.append(text, durable=durable))
 
     def _edit(self, path: str, old: str, new: str) -> ToolAnswer:
-        return answers.edit_answer(self._memory.edit(path, old, new))
+        try:
+            return answers.edit_answer(self._memory.edit(path, old, new))
+        except NotFound as error:
+            raise _with_what_is_hidden(error, old) from error
 
     def _forget(self, what: str, confirm: str | None = None) -> ToolAnswer:
-        limits, chosen = self._memory.limits, self._memory.forget(what, dry_run=True)
+        limits = self._memory.limits
+        try:
+            chosen = self._memory.forget(what, dry_run=True)
+        except NotFound as error:
+            raise _with_what_is_hidden(error, what) from error
         shown = (repr(self._memory.context), answers.exactly(chosen))
         if confirm is not None and self._codes.take(confirm, *shown):
             return answers.forget_answer(self._memory.forget(chosen))
@@ -561,3 +570,17 @@ def recall_section(tool_names: Collection[str], mode: str = FULL, *, shows_citat
         else "Citations are off: do not name files or lines of the memory unless the user asks for them."
     )
     return "\n".join(lines)
+
+
+def _with_what_is_hidden(error: NotFound, given: str) -> NotFound:
+    """Say so where a text is not found because a mark stands in it in place of a secret."""
+    from plainmind.redaction.findings import marks_in
+
+    marks = marks_in(given)
+    if not marks:
+        return error
+    first, last = marks[0]
+    return NotFound(
+        f"`{given[first:last]}` stands in the place of a secret that is hidden from you, not in the file",
+        hint="name words of that line that are no secret, or forget the line by its place: `FILE.md#L4`",
+    )

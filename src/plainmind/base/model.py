@@ -296,6 +296,9 @@ CERTAIN = 0.7
 LIKELY = 0.55
 
 
+_SHOWN_AS_ZERO = 0.005
+
+
 @value
 class SearchResult:
     """The answers to one query, and everything that was not consulted for them."""
@@ -322,6 +325,12 @@ class SearchResult:
     def is_certain(self) -> bool:
         """Whether the results are more than what is nearest."""
         return self.confidence >= CERTAIN
+
+    @property
+    def worth_a_look(self) -> tuple[SearchHit, ...]:
+        """The results without those that would be shown as 0.00 beside a better one."""
+        is_none_better = self.confidence < _SHOWN_AS_ZERO
+        return tuple(hit for hit in self.hits if is_none_better or hit.score >= _SHOWN_AS_ZERO)
 
 
 class Stopwatch:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 DEGRADED = 3
-_SHOWN_AS_ZERO = 0.005
 _MOST_LOOKED_AT_UNASKED = 5_000
 _MOST_BYTES_READ_UNASKED = 50_000_000
 _SOURCES = {"memory": ("memory",), "sessions": ("sessions",), "all": ("memory", "sessions")}
@@ -151,7 +150,8 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
             whole = not console.is_terminal or arguments.snippet_chars is not None
             if result.hits and not result.is_certain:
                 console.note("nothing certain was found; this is nearest:")
-            shown = replace(result, hits=tuple(_worth_a_look(result.hits, arguments)))
+            is_asked = arguments.min_score is not None or arguments.max_results is not None
+            shown = result if is_asked else replace(result, hits=result.worth_a_look)
             print_hits(console, shown, today=today, whole=whole, brief=arguments.brief)
             if len(shown.hits) < len(result.hits):
                 left = plural(len(result.hits) - len(shown.hits), "hit")
@@ -163,12 +163,6 @@ def run_search(arguments: argparse.Namespace, console: Console) -> int:
             for remark in _beside_the_question(memory, arguments, result):
                 console.hint(remark)
     return DEGRADED if arguments.strict and (result.degraded or result.fallback) else 0
-
-
-def _worth_a_look(hits: Sequence[SearchHit], arguments: argparse.Namespace) -> Iterator[SearchHit]:
-    """What a person is shown beside a better hit, unless so many hits were asked for, or a score."""
-    is_asked = arguments.min_score is not None or arguments.max_results is not None
-    return (hit for hit in hits if is_asked or hit.score >= _SHOWN_AS_ZERO or hits[0].score < _SHOWN_AS_ZERO)
 
 
 def _has_a_word(result: SearchResult) -> bool:
@@ -186,7 +180,7 @@ def _beside_the_question(
     if result.is_certain or not result.query.strip():
         return
     yield from _left_out(memory)
-    yield from _beside_the_notes(memory)
+    yield from _beside_the_notes(memory, is_more=bool(result.hits))
     if not os.path.isdir(memory.places.sessions):
         return
     if arguments.tool_output or arguments.source == "memory" or not (rows := memory.sessions.list()):
@@ -219,8 +213,8 @@ def _left_out(memory: Memory) -> Iterator[str]:
         yield f"left out of every search: {left[0]}{more}; `plainmind status` lists what is and why"
 
 
-def _beside_the_notes(memory: Memory) -> Iterator[str]:
-    """Which Markdown nearby was not read."""
+def _beside_the_notes(memory: Memory, *, is_more: bool) -> Iterator[str]:
+    """Which Markdown nearby was not read; with `is_more` only where it is more than what was."""
     if stands_beside(memory):
         yield (
             "the folder you are in holds Markdown too: `plainmind search --workspace . …` searches it, and"
@@ -229,7 +223,7 @@ def _beside_the_notes(memory: Memory) -> Iterator[str]:
     if memory.workspace_origin.kind in {"found", "flag"} and not memory.is_folder_of_notes:
         from plainmind.memory.doctor import unread_in
 
-        unread = unread_in(memory.notes.workspace, most_entries=_MOST_LOOKED_AT_UNASKED, is_more=True)
+        unread = unread_in(memory.notes.workspace, most_entries=_MOST_LOOKED_AT_UNASKED, is_more=is_more)
         if unread is not None:
             yield f"{unread}; an empty `.plainmindignore` makes all of it the memory"
 

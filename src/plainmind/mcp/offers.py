@@ -115,7 +115,7 @@ class Connector:
 
     def _search(self, query: str) -> dict[str, Any]:
         recall = self._memory.begin_recall("search", query)
-        hits = self._memory.search(query).hits
+        hits = self._memory.search(query).worth_a_look
         results = [_result(hit, new_nonce()) for hit in hits]
         told = "\n".join(result["text"] for result in results)
         recall.end(lines_of_hits(hits), told, timeout_ms=self._memory.limits.timeout_ms)

@@ -17,7 +17,7 @@ from plainmind.base.lazy import pattern
 from plainmind.base.value import value
 from plainmind.redaction import credentials, pins, tokens
 from plainmind.redaction.names import FAR_NAMES, NAMES, PHRASE, PIN, Name
-from plainmind.redaction.page import Page, forms_of
+from plainmind.redaction.page import Page, forms_of, is_within_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -197,12 +197,13 @@ _first, _second = itemgetter(0), itemgetter(1)
 
 def _names_of(places: Iterable[Place], page: Page) -> Iterator[Place]:
     """Leave out what is no name."""
-    low, is_far = page.low, page.is_far
+    low, text, is_far = page.low, page.text, page.is_far
     is_alone = page.parts is None  # then it takes longer to join the expressions of names than to match each
     for at, anchor in places:
-        if (is_far or not anchor.is_far) and (
-            anchor.is_name(low, at) if is_alone else anchor.any_name.match(low, at)
-        ):
+        if anchor.is_far and not is_far:
+            continue
+        called = anchor.is_name(low, at) if is_alone else anchor.any_name.match(low, at)
+        if called and not is_within_id(text, at):
             yield at, anchor
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
 
 from plainmind.base.lazy import pattern
 from plainmind.base.value import value
@@ -25,6 +24,8 @@ from plainmind.redaction.names import (
     Name,
 )
 from plainmind.redaction.plausible import (
+    has_made_up,
+    has_quotation,
     is_dashed_phrase,
     is_grouped,
     is_key,
@@ -33,8 +34,6 @@ from plainmind.redaction.plausible import (
     is_odd,
     is_password,
     is_phrase,
-    is_random,
-    is_scrambled,
 )
 from plainmind.redaction.tables import is_heading
 
@@ -52,6 +51,7 @@ class Verdict:
     cost: int = 0
 
 
+NO_VERDICT = Verdict()
 AT_THE_EDGE = 4
 _LONGEST_REST = 16_384
 _REST = pattern(rf"""[^\s"'`<>|,;&\\]{{0,{_LONGEST_REST}}}+""")
@@ -101,8 +101,8 @@ _BARE_GROUP = 5  # those before it are the four sorts of quotation
 _SIGNS = r"!#$%()*+\-./0-9:=?@\[\]^_a-z{}~\u00a1-\u024f\u0370-\u052f"
 # A comma or an ampersand belongs to a value unless white space or the next name follows.
 _BARE = (
-    rf"((?![(\[{{=:])[{_SIGNS}](?:[{_SIGNS}]|[,;](?![a-z0-9_.\- ]{{0,40}}[=:]|\s|$)"
-    r"|&(?![a-z0-9_.-]{0,40}[=:])|<(?![/a-z!]))*+)"
+    rf"((?![(\[{{=:])[{_SIGNS}]++(?:[,;](?![a-z0-9_.\- ]{{0,40}}[=:]|\s|$)"
+    rf"|&(?![a-z0-9_.-]{{0,40}}[=:])|<(?![/a-z!])|[{_SIGNS}]++)*+)"
 )
 _VALUE = rf"{_OPENING}(?:{_QUOTED}|{_BARE})"
 _ASSIGNED = pattern(rf"{_CLOSE}(?:{_SIGN}| (?=[\"'`]))(?:[ ]?(?:value|default)[ ]?[:=])?{_VALUE}")
@@ -175,45 +175,10 @@ _LEAST_NEAR_KEY = 12
 _BELOW_WITHIN = 96  # a line that ends farther away has no value below it
 
 
-# Signs of something made up: digits among letters or many in a row, a sign in a word, groups. Those that most values
-# have come first. Here and below, an expression that begins with one set of characters is looked for ten times as
-# quickly as one that begins with either of two.
-_SIGNS_OF_MADE_UP = (
-    pattern(
-        r"[0-9](?:[0-9]{4}|[!@#$%^&*~]|(?:[^\w\s]|_){0,3}[^\W\d_]|(?<=[^\W\d_].)|(?<=[!@#$%^&*~].)"
-        r"|(?<=[^\W\d_][^a-z0-9\s].)|(?<=[^\W\d_][^a-z0-9\s]{2}.)|[0-9]{3}[ -][a-z0-9]{4})"
-    ),
-    pattern(r"[!#$%^&~*@?](?:(?<![*@?])|(?<=[a-z0-9].))[!#$%^&~*@?+=.-]{0,3}[a-z]"),
-    pattern(" (?<=[a-z0-9]{4} )[a-z0-9]{4} [a-z0-9]{4} [a-z0-9]{4}(?![a-z0-9])"),
-)
-# Letters, and what joins them: one of these is made up if no word has such letters side by side.
-_PIECE = pattern(r"[A-Za-z+/_.:-]{8,}+")
-_LETTERS = pattern(r"[A-Za-z]{8,}+")
-_WITHOUT_JOINTS = str.maketrans("", "", "-_./+:")
-_PIECES_KEPT = 4096
-_A_QUOTATION = pattern(r"""["'`](?:[^\s"'`]{4,64}+["'`\\]|[a-z]{3,12} [a-z]{3,12} [a-z]{3,12} [a-z])""")
-# In quotation marks a plain word may be a password; without them only words, or the few digits of a PIN, are left.
-_OF_QUOTED = (PASSWORD, PHRASE, PIN, SURE_FORM)
 _OF_WORDS = (PHRASE, PIN)
-
-
-def _has_made_up(around: str, low: str, start: int, end: int) -> bool:
-    for sign in _SIGNS_OF_MADE_UP:
-        if sign.search(low, start, end):
-            return True
-    for piece in _PIECE.findall(around, start, end):  # noqa: SIM110 (a generator takes longer than all else here)
-        if _is_odd_piece(piece):
-            return True
-    return False
-
-
-@lru_cache(_PIECES_KEPT)
-def _is_odd_piece(piece: str) -> bool:
-    """Whether this is no word, nor words that joints hold together; the same ones stand around many names."""
-    letters = piece.translate(_WITHOUT_JOINTS)
-    if is_scrambled(letters) or is_random(piece) or is_dashed_phrase(piece.strip("-_./+:")):
-        return True
-    return letters != piece and any(map(is_scrambled, _LETTERS.findall(piece)))
+# In quotation marks a plain word may be a password; without them only words, or the few digits of a PIN, are left.
+SORTS_OF_WORDS = frozenset(_OF_WORDS)
+SORTS_OF_QUOTED = SORTS_OF_WORDS | {PASSWORD, SURE_FORM}
 
 
 def _may_follow(name: Name, around: str, low: str, end: int) -> bool:
@@ -221,11 +186,7 @@ def _may_follow(name: Name, around: str, low: str, end: int) -> bool:
     if name.sort in _OF_WORDS or low.find("\n", end, end + _BELOW_WITHIN) >= 0:
         return True
     limit = end + _WITHIN + _LONG_VALUE
-    return (
-        _has_made_up(around, low, end, limit)
-        or _A_QUOTATION.search(low, end, limit) is not None
-        or _has_parts(low)
-    )
+    return has_made_up(around, low, end, limit) or has_quotation(low, end, limit) or _has_parts(low)
 
 
 _LONG_VALUE = 64
@@ -234,17 +195,12 @@ _LONG_VALUE = 64
 _NO_NAMES = (LOGIN, FORM, SURE_FORM)
 
 
-def judge(names: tuple[Name, ...], around: str, at: int) -> Verdict:
+def judge(names: Iterable[Name], around: str, at: int) -> Verdict:
     """Find the secrets around an anchor, and whether it is the heading of a column of them."""
     low = around.lower()
     heading = None
     cost = 0
-    sorts: tuple[str, ...] | None = None
-    if not _has_made_up(around, low, 0, len(low)):
-        sorts = _OF_QUOTED if _A_QUOTATION.search(low) else _OF_WORDS
     for name in names:
-        if sorts is not None and name.sort not in sorts:
-            continue
         called = name.expression.match(low, at)
         if called is not None:
             is_name = name.sort not in _NO_NAMES
@@ -701,7 +657,7 @@ def _ahead(name: Name, around: str, low: str, start: int) -> tuple[int, int] | N
     if low[start].isascii() and low.rfind(" ", 0, max(line, start - 1)) < 0:
         return None
     before = low[line:start].removesuffix("pass").removesuffix("mot de ")
-    if name.sort is not PHRASE and not _has_made_up(around, low, line, line + len(before)):
+    if name.sort is not PHRASE and not has_made_up(around, low, line, line + len(before)):
         return None
     said = _SAID_AHEAD.search(before)
     if said is None:

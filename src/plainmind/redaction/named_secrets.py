@@ -6,13 +6,16 @@ that somebody made up. What stood around a word once often stands there again, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from plainmind.base.lazy import pattern
 from plainmind.redaction.anchors import Part, is_name_of_something, parts_of
 from plainmind.redaction.around_names import (
     AT_THE_EDGE,
     CELLS,
+    NO_VERDICT,
+    SORTS_OF_QUOTED,
+    SORTS_OF_WORDS,
     end_of,
     judge,
     start_of,
@@ -20,17 +23,18 @@ from plainmind.redaction.around_names import (
 from plainmind.redaction.findings import CROWD, Found
 from plainmind.redaction.page import Page
 from plainmind.redaction.pins import short_names_in
+from plainmind.redaction.plausible import MADE_UP, QUOTATION, Stretches
 from plainmind.redaction.tables import cells_under, lines_under
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plainmind.redaction.anchors import Anchor
+    from plainmind.redaction.names import Name
 
 _BEFORE = 64  # characters before an anchor that are looked at
 _AFTER = 192
 _MOST_KEPT = 4096
 _MOST_IN_FIELD = 2048
-_LONG_TEXT = 6_000
 
 
 def assigned_secrets_in(page: Page) -> Iterator[Found]:
@@ -51,32 +55,30 @@ class _Search:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._names_left = _NAMES + len(page.low) // _LENGTH_OF_NAME
+        self._stretches = Stretches(page)
         self._long_word = (0, 0)  # from where to where a word goes in which a value was cut off
 
     def secrets_in(self, part: Part) -> Iterator[Found]:
         """Report what the names in a part of the text are the names of, or from where on nothing was looked for."""
-        page, low = self._page, self._page.low
-        inside = passed = next_value = 0  # from where to where the last secret goes that was found
-        is_long = len(low) > _LONG_TEXT
+        page, stretches = self._page, self._stretches
+        clear, until = stretches.clear
+        inside = passed = 0  # from where to where the last secret goes that was found
         allowance = page.allowance
         if part.is_crowded:
-            yield part.start, len(low), CROWD
+            yield part.start, len(page.text), CROWD
             return
         for at, anchor in part.places:
             if allowance.looks <= 0 or allowance.headings <= 0:
-                yield at, len(low), CROWD
+                yield at, len(page.text), CROWD
                 return
-            if is_long and self._names_left <= 0 and not anchor.is_of_words:
-                if next_value < at - _BEFORE:
-                    next_value = page.next_value(at - _BEFORE)
-                if next_value > at + _AFTER:
-                    continue
-            if not inside <= at < passed:
-                self._names_left -= 1
-                for found in self._around(anchor, at):
-                    yield found
-                    inside, passed = found[:2]
+            if inside <= at < passed:
+                continue
+            if clear <= at - _BEFORE and at + _AFTER <= until and not anchor.is_of_words:
+                continue
+            for found in self._around(anchor, at):
+                yield found
+                inside, passed = found[:2]
+            clear, until = stretches.clear
 
     def _around(self, anchor: Anchor, at: int) -> Iterator[Found]:
         """Look at all that stands around a place; of what stood there before, the verdict is known."""
@@ -86,7 +88,8 @@ class _Search:
         known = (around, anchor.word)
         verdict = allowance.judged.get(known) if first else None
         if verdict is None:
-            verdict = judge(anchor.names, around, at - first)
+            names = self._names_with_value(anchor, first, first + len(around))
+            verdict = judge(names, around, at - first) if names else NO_VERDICT
             allowance.looks += 1 if verdict.found else -verdict.cost
             if first and len(allowance.judged) < _MOST_KEPT:
                 allowance.judged[known] = verdict
@@ -105,6 +108,14 @@ class _Search:
                 end = _end_with_signs(text, end)  # noqa: PLW2901
             yield start_of(text, first + start) if start == 0 < first else first + start, end, kind
 
+    def _names_with_value(self, anchor: Anchor, start: int, end: int) -> Sequence[Name]:
+        """Those of the names of an anchor for which something between two places may be a value."""
+        what = self._stretches.what_is_in(start, end)
+        if what == MADE_UP:
+            return anchor.names
+        sorts = SORTS_OF_QUOTED if what == QUOTATION else SORTS_OF_WORDS
+        return [name for name in anchor.names if name.sort in sorts]
+
     def _end_in_word(self, end: int) -> int:
         """Where a value ends that was cut off; a long word with many of them is gone through once."""
         begins, until = self._long_word
@@ -115,9 +126,6 @@ class _Search:
         return value_ends
 
 
-# With more names than this it is worth the time to find out first where values are.
-_NAMES = 64
-_LENGTH_OF_NAME = 500
 # Behind a value that a sign has cut: what belongs to it has digits and signs, and is no field of its own.
 _CUT = pattern(r"(?![&;,][A-Za-z_.-]{1,32}[=:])[&)(,;=+*^%$#!~]")
 _REST_WITH_SIGNS = pattern(r"""(?=[^\s"'`<>|\\]{0,24}?[0-9])[^\s"'`<>|\\]{8,256}+""")

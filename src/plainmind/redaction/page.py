@@ -43,7 +43,6 @@ class Page:
         "_narrow",
         "_parts_until",
         "_stretches",
-        "_values",
         "absent",
         "allowance",
         "before_crowd",
@@ -83,7 +82,6 @@ class Page:
         self._in_bytes: bytes | None = None
         self._stretches: list[int] | None = None
         self._has_digits: bool | None = None
-        self._values: bytearray | None = None
         self._long_words: str | None = None
         # When the text was looked through: its parts, and the words that are not in it for sure.
         self.parts: list[Part] | None = None
@@ -167,16 +165,6 @@ class Page:
             self._long_words = _long_words_of(self.text, self.in_bytes)
         return self._long_words
 
-    def next_value(self, at: int) -> int:
-        """Say where, from this place on, something stands that may be a value; where it ends if nothing does.
-
-        It is exact to a hundred characters or so: nothing that may be one is passed over.
-        """
-        if self._values is None:
-            self._values = _values_in(self.low)
-        block = self._values.find(1, max(0, at) >> _BLOCK)
-        return block << _BLOCK if block >= 0 else len(self.text) + _LONGEST_LOOK
-
 
 class Allowance:
     """What a text may still cost, and what is known of it from the pages that were read already.
@@ -203,6 +191,20 @@ class Allowance:
 # like this, joined to one of 650 kB, are no crowd.
 _LOOKS = 600
 LENGTH_OF_LOOK = 500
+
+
+# An id of ours, as `new_id` makes it: letters of chance, which may happen to spell `PWD` or `KEY`. Before an equals
+# sign it is no id but base32.
+_ID_CHARS = 26
+_ID = pattern(rf"(?<![0-9A-Za-z_])[0-7][0-9A-HJKMNP-TV-Z]{{{_ID_CHARS - 1}}}(?![0-9A-Za-z_=])")
+_LETTERS_OF_ID = frozenset("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+
+
+def is_within_id(text: str, at: int) -> bool:
+    """Whether the word that begins here is none, but stands within an id of ours."""
+    if text[at] not in _LETTERS_OF_ID or text[at - 1 : at] not in _LETTERS_OF_ID:  # no id begins with a word
+        return False
+    return _ID.search(text, max(0, at - _ID_CHARS + 1), at + _ID_CHARS + 1) is not None
 
 
 # --- plain signs: nothing here moves a character ---
@@ -412,67 +414,3 @@ def _long_words_of(text: str, in_bytes: bytes) -> str:
         found.append(text[at:end])
         at = alike.find(_LONG_WORD, end)
     return " ".join(found)
-
-
-# --- values: without one of these signs of a value nothing is a secret because of its name ---
-
-_BLOCK = 8  # two to the power of this: the characters that are told of together
-_LONGEST_LOOK = 1 << 16
-
-
-def _table(*sorts: tuple[bytes, bytes]) -> bytes:
-    """Make a table that gives each sort of characters one sign, and all others a line break."""
-    table = bytearray(b"\n" * 256)
-    for sign, characters in sorts:
-        for byte in characters:
-            table[byte] = sign[0]
-    return bytes(table)
-
-
-_VOWELS, _CONSONANTS, _DIGITS = b"aeiou", b"bcdfghjklmnpqrstvwxyz", b"0123456789"
-_AS_SORTS = _table(
-    (b"x", bytes(set(range(33, 256)))),
-    (b"a", _VOWELS),
-    (b"b", _CONSONANTS),
-    (b"0", _DIGITS),
-    (b'"', b"\"'`"),
-    (b"!", b"!@#$%^&*~"),
-    (b"-", b"-_."),
-    (b" ", b" "),
-    (b"\\", b"\\"),
-)
-_AS_LONG = _table((b"a", _VOWELS + _CONSONANTS + b"+/_-"))
-_AS_GROUPS = _table((b"a", _VOWELS + _CONSONANTS + _DIGITS), (b" ", b" "))
-# A digit; letters that no word has side by side; a sign within a word; a long stretch; groups of four.
-_SIGNS_OF_VALUES = (
-    (_AS_LONG, ("a" * 20,)),
-    (_AS_GROUPS, ("aaaa aaaa aaaa aaaa",)),
-    (_AS_SORTS, ("0", "bbbb", "!a", "!b")),
-)
-# Something in quotation marks, and words joined by dashes.
-_FORMS_OF_VALUES = (
-    ('"', pattern(r'"(?:[^ \n"]{4,64}+["\\]|[ab]{3,12} [ab]{3,12} [ab]{3,12} [ab])')),
-    ("-", pattern(r"-[ab]{3,12}-[ab]")),
-)
-
-
-def _values_in(low: str) -> bytearray:
-    """Mark each block of a text that has a sign of a value in it."""
-    data = low.encode("latin-1", "replace")
-    blocks = bytearray((len(data) >> _BLOCK) + 1)
-    sorts = ""
-    for table, needles in _SIGNS_OF_VALUES:
-        sorts = data.translate(table).decode("latin-1")
-        for needle in needles:
-            at = sorts.find(needle)
-            while at >= 0:
-                block = at >> _BLOCK
-                blocks[block] = 1
-                at = sorts.find(needle, block + 1 << _BLOCK)
-    for sign, expression in _FORMS_OF_VALUES:
-        found = expression.search(sorts) if sign in sorts else None
-        while found is not None:
-            block = found.start() >> _BLOCK
-            blocks[block] = 1
-            found = expression.search(sorts, block + 1 << _BLOCK)
-    return blocks

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from plainmind.base.lazy import pattern
 from plainmind.redaction.findings import Found
-from plainmind.redaction.page import Page
+from plainmind.redaction.page import Page, is_within_id
 from plainmind.redaction.plausible import is_key, is_password
 from plainmind.redaction.tables import cells_under, is_heading
 
@@ -43,7 +43,7 @@ def short_names_in(page: Page) -> Iterator[Found]:
     low, text = page.low, page.text
     if "pat" in low:
         for found in _PAT.finditer(low):
-            if is_key(text[found.start(1) : found.end(1)]):
+            if is_key(text[found.start(1) : found.end(1)]) and not is_within_id(text, found.start()):
                 yield *found.span(1), "token"
     if page.has("pin") and page.has_digits:
         for word in _A_PIN.finditer(low):

@@ -1,10 +1,20 @@
-"""Whether a value is a secret: made up by a person or a machine, and not prose, code, a path or a placeholder."""
+"""Whether a value is a secret: made up by a person or a machine, and not prose, code, a path or a placeholder.
+
+Where nothing made up stands, a name is the name of no secret: that is found out before all else.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 
 from plainmind.base.lazy import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+    from plainmind.redaction.page import Page
 
 # Several rules ask about the same value, and the same stands around many names; nothing is kept from text to text.
 _MOST_KEPT = 4096
@@ -182,8 +192,10 @@ def is_scrambled(value: str) -> bool:
     if len(value) < _LEAST_SCRAMBLED or not value.isascii() or not value.isalpha():
         return False
     low = value.lower()
-    if len(set(low)) < _LEAST_DIFFERENT_LETTERS:
-        return False
+    return _has_odd_pairs(value, low) and len(set(low)) >= _LEAST_DIFFERENT_LETTERS
+
+
+def _has_odd_pairs(value: str, low: str) -> bool:
     rare = len(_RARE_PAIR.findall(low))
     is_mixed = not (value.islower() or value.isupper())
     if is_mixed and not _CAMEL.fullmatch(value):
@@ -321,7 +333,223 @@ def _turn_often(sorts: bytes) -> bool:
     return _changes(sorts) * 3 >= len(sorts)
 
 
+# --- where something made up stands: digits among letters or many in a row, a sign in a word, groups, odd letters ---
+
+# Those that most values have come first. Here and below, an expression that begins with one set of characters is looked
+# for ten times as quickly as one that begins with either of two.
+_A_DIGIT = pattern(
+    r"[0-9](?:[0-9]{3}(?:[0-9]|[ -][a-z0-9]{4})|(?=[^0-9\s])(?:[!@#$%^&*~]|(?:[^\w\s]|_){0,3}[^\W\d_])"
+    r"|(?<![\s0-9].)(?:(?<=[^\W\d_].)|(?<=[!@#$%^&*~].)"
+    r"|(?<=[^\W\d_][^a-z0-9\s].)|(?<=[^\W\d_][^a-z0-9\s]{2}.)))"
+)
+_A_SIGN = pattern(r"[!#$%^&~*@?](?:(?<![*@?])|(?<=[a-z0-9].))[!#$%^&~*@?+=.-]{0,3}[a-z]")
+_GROUPS_OF_FOUR = pattern(" (?<=[a-z0-9]{4} )[a-z0-9]{4} [a-z0-9]{4} [a-z0-9]{4}(?![a-z0-9])")
+_LENGTH_OF_GROUPS = 15
+_A_QUOTATION = pattern(r"""["'`](?:[^\s"'`]{4,64}+["'`\\]|[a-z]{3,12} [a-z]{3,12} [a-z]{3,12} [a-z])""")
+_LONGEST = 72  # of all these
+# Letters, and what joins them: one of these is made up if no word has such letters side by side.
+_PIECE = pattern(r"[A-Za-z+/_.:-]{8,}+")
+_REST_OF_PIECE = pattern(r"[A-Za-z+/_.:-]*+")
+_LETTERS = pattern(r"[A-Za-z]{8,}+")
+_LEAST_PIECE, _LONGEST_PIECE = 8, 256  # a longer one is looked at in parts
+# The sorts of characters that these are made of, and what stands in each of them: where nothing of that is, none is.
+_SORTS_OF_SIGNS = {
+    b"a": b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/_.:-",
+    b"0": b"0123456789",
+    b"!": b"!#$%^&~*@?",
+    b"=": b"=",
+    b'"': b"\"'`",
+    b" ": b" ",
+}
+_AS_SORTS_OF_SIGNS = bytes(
+    next((sort[0] for sort, some in _SORTS_OF_SIGNS.items() if byte in some), 0) for byte in range(256)
+)
+_ROW_OF_GROUPS = b" aaaa aaaa "
+_IN_SIGNS = (
+    ((b"0",), 0, _A_DIGIT),
+    ((b"!a", b"!="), 3, _A_SIGN),  # so far behind the beginning of one
+    ((_ROW_OF_GROUPS,), 0, _GROUPS_OF_FOUR),  # of others, with digits in them, a digit tells
+)
+_IN_QUOTATION = ((b'"',), 0, _A_QUOTATION)
+_A_PIECE = b"a" * _LEAST_PIECE
+# An edge may make one of these what it is not as a whole.
+_ROWS_TO_CUT = (_A_PIECE + b"a", _ROW_OF_GROUPS)
+
+
+def has_made_up(text: str, low: str, start: int, end: int) -> bool:
+    """Whether something made up stands between two places of a text, which is given in lower case too."""
+    for sign in (_A_DIGIT, _A_SIGN, _GROUPS_OF_FOUR):
+        if sign.search(low, start, end):
+            return True
+    for piece in _PIECE.findall(text, start, end):  # noqa: SIM110 (a generator takes longer than all else here)
+        if _is_odd_piece(piece):
+            return True
+    return False
+
+
+def has_quotation(low: str, start: int, end: int) -> bool:
+    """Whether something in quotation marks stands there, which may be plain words."""
+    return _A_QUOTATION.search(low, start, end) is not None
+
+
+@_once
+def _is_odd_piece(piece: str) -> bool:
+    """Whether this is no word, nor words that joints hold together; the same ones stand around many names."""
+    if piece.isalpha():
+        return is_scrambled(piece) or is_random(piece)
+    letters = piece.translate(_WITHOUT_JOINTS)
+    if is_scrambled(letters) or is_random(piece) or is_dashed_phrase(piece.strip("-_./+:")):
+        return True
+    return any(map(is_scrambled, _LETTERS.findall(piece)))
+
+
+# What stands in a stretch of a text.
+NOTHING, QUOTATION, MADE_UP = 0, 1, 2
+
+
+class Stretches:
+    """Says what stands in one stretch of a page after the other; what many have in common is looked at once."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._left, self._passed = _FEW, 0
+        self._first = self._until = 0  # nothing made up begins between these
+        self.clear = (0, 0)  # nothing of all that is in a stretch between these
+
+    def what_is_in(self, start: int, end: int) -> int:
+        """Say whether something made up begins in a stretch, also where its edges cut off the rest, or a quotation."""
+        is_apart, self._passed = start > max(self._passed, self.clear[1]), end
+        if is_apart or self._left:
+            self._left -= not is_apart
+            text, low = self._page.text, self._page.low
+            return (
+                MADE_UP if has_made_up(text, low, start, end) else QUOTATION * has_quotation(low, start, end)
+            )
+        if not (self._first <= start and end <= self._until):
+            ahead = end + _AHEAD
+            for sign in self._signs:
+                ahead = sign.next_from(start, ahead)
+                if ahead < end:
+                    return MADE_UP
+            self._first, self._until = start, ahead
+        if self._is_cut_off_in(start, end):
+            return MADE_UP
+        until = self._quotations.next_from(start, self._until)
+        if until < end:
+            return QUOTATION
+        for row in _ROWS_TO_CUT:
+            at = self._sorts.find(row, start, until)
+            until = at if at >= 0 else until
+        self.clear = start, until
+        return NOTHING
+
+    @cached_property
+    def _sorts(self) -> bytes:
+        return self._page.in_bytes.translate(_AS_SORTS_OF_SIGNS)
+
+    @cached_property
+    def _signs(self) -> Sequence[_Next]:
+        low, sorts = self._page.low, self._sorts
+        digit, *others = (_NextSign(low, sorts, *sign) for sign in _IN_SIGNS)
+        return digit, _NextPiece(self._page.text, sorts), *others
+
+    @cached_property
+    def _quotations(self) -> _Next:
+        return _NextSign(self._page.low, self._sorts, *_IN_QUOTATION)
+
+    def _is_cut_off_in(self, start: int, end: int) -> bool:
+        text, low, sorts = self._page.text, self._page.low, self._sorts
+        is_cut = sorts.startswith(_A_PIECE, start) and sorts[start - 1 : start] == b"a"
+        if is_cut and _is_odd_piece(text[start : _end_of_piece(text, start, end)]):
+            return True
+        is_cut = sorts.endswith(_A_PIECE, start, end) and sorts[end : end + 1] == b"a"
+        if is_cut and _is_odd_piece(text[start + len(sorts[start:end].rstrip(b"a")) : end]):
+            return True
+        return (
+            low[end - _LENGTH_OF_GROUPS : end : 5] == "   "
+            and _GROUPS_OF_FOUR.search(low, max(start, end - _LENGTH_OF_GROUPS), end) is not None
+        )
+
+
+_FEW = 64  # stretches that overlap
+_AHEAD = 384  # where names stand close to each other, so much more is looked through at once
+
+
+class _Next:
+    """Where something begins next, from any place on; the same stretch of a text is not searched twice."""
+
+    def __init__(self) -> None:
+        self._first = self._until = 0  # nothing begins between these
+        self._is_there = False  # but does where they end
+
+    def next_from(self, start: int, end: int) -> int:
+        """Say where it begins in a stretch; the end if it does not."""
+        if not self._first <= start <= self._until:
+            self._first = self._until = start
+            self._is_there = False
+        if not self._is_there and self._until < end:
+            self._until, self._is_there = self._search(self._until, end)
+        return min(self._until, end) if self._is_there else end
+
+    def _search(self, start: int, end: int) -> tuple[int, bool]:
+        """Say where it begins, or else up to where it does not, and whether it does there."""
+        raise NotImplementedError
+
+
+class _NextSign(_Next):
+    def __init__(
+        self, low: str, sorts: bytes, rows: Sequence[bytes], before: int, sign: re.Pattern[str]
+    ) -> None:
+        super().__init__()
+        self._low, self._sorts = low, sorts
+        self._rows, self._before, self._sign = rows, before, sign
+
+    def _search(self, start: int, end: int) -> tuple[int, bool]:
+        limit = first = end + _LONGEST
+        for row in self._rows:
+            at = self._sorts.find(row, start, first)
+            first = at if at >= 0 else first
+        found = (
+            None if first == limit else self._sign.search(self._low, max(start, first - self._before), limit)
+        )
+        return (found.start(), True) if found else (end, False)
+
+
+class _NextPiece(_Next):
+    def __init__(self, text: str, sorts: bytes) -> None:
+        super().__init__()
+        self._text, self._sorts = text, sorts
+
+    def _search(self, start: int, end: int) -> tuple[int, bool]:
+        text, sorts, at = self._text, self._sorts, start
+        if start and sorts[start - 1 : start + 1] == b"aa":
+            at = _end_of_piece(text, start, len(text))  # none begins within another
+        while at < end:
+            at = sorts.find(_A_PIECE, at, end + _LEAST_PIECE - 1)
+            if at < 0:
+                return end, False
+            over = _end_of_piece(text, at, len(text))
+            if over - at <= _LONGEST_PIECE and _is_odd_piece(text[at:over]):
+                return at, True
+            at = over
+        return at, False
+
+
+def _end_of_piece(text: str, start: int, limit: int) -> int:
+    rest = _REST_OF_PIECE.match(text, start, limit)
+    assert rest is not None  # it matches anything
+    return rest.end()
+
+
 def forget_values() -> None:
     """Drop the values that were asked about: some of them are secrets."""
-    for judged in (is_password, is_made_up, is_scrambled, is_odd, is_key, is_random, is_grouped):
+    for judged in (
+        is_password,
+        is_made_up,
+        is_scrambled,
+        is_odd,
+        is_key,
+        is_random,
+        is_grouped,
+    ):
         judged.cache_clear()

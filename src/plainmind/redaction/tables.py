@@ -169,15 +169,16 @@ def _secrets_of(
 def _rows_to_read(column: _Column, page: Page, start: int, is_secret: Callable[[str], bool]) -> Iterator[int]:
     """Say where rows begin that may have a secret in a column, or end the table, from one place on.
 
-    Of the others dozens are taken apart at once, which takes as long as a few one by one. Where that is in vain, more
-    rows are read before it is tried again: most headings have no table below them, and some tables a rule everywhere.
+    Of the others dozens are taken apart at once, which takes as long as a few one by one. Where that is in vain, or the
+    first line is none of a table, more rows are read before it is tried again: most headings have no table below them,
+    and some tables a rule everywhere.
     """
     text = page.text
     harmless = page.allowance.harmless.setdefault(is_secret, set())
     alike = (column.sign, column.count)
     # Of a table with more headings the rows are kept when they are read for the second time.
     is_again = any(until > start for known, until in page.rows_read.items() if known[:2] == alike)
-    closely = 1
+    closely = int(column.sign not in text[start : text.find("\n", start) + 1])
     while True:
         for _ in range(closely):
             rules = _RULES.match(text, start)

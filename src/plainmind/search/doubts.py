@@ -23,6 +23,19 @@ OF_MISSING_IDENTIFIER = -3.0
 # answers it doubts three.
 OF_MISSING_PERSON = -2.2
 
+# One of many that are numbered is none of the others.
+OF_MISSING_NUMBER = -3.0
+
+_NUMBER = pattern(r"\d+")
+_NUMBERED = pattern(
+    r"\b(?:week|kw|woche|semana|semaine|settimana|room|zimmer|raum|salle|sala|chapter|kapitel|chapitre|capítulo|capitolo"
+    r"|lesson|lektion|lección|leçon|page|seite|página|pagina|episode|folge|episodio|épisode|season|staffel|version|release"
+    r"|ticket|issue|gate|platform|gleis|line|linie|línea|ligne|linea|bus|tram|flight|flug|vuelo|volo|floor|etage|étage"
+    r"|flat|apartment|wohnung|locker|shelf|regal|level|phase|invoice|rechnung|factura|facture|fattura|order|bestellung"
+    r"|pedido|commande|table|tisch|mesa|port|vlan|class|klasse|grade|unit|box)"
+    r"\s+(?:no\.?\s*|nr\.?\s*|#)?0*(\d{1,6})\b(?![.,:]?\d)",
+    IGNORECASE,
+)
 _SIGNS = pattern(r"[\W_]+")
 _CODE = pattern(r"(?=.*\d).*[^\W\d_]|.*_", DOTALL)
 
@@ -83,10 +96,17 @@ def lacks_person(question: str, text: str) -> bool:
     return any(name[: max(_LEAST, len(name) - _BENT)] not in folded for name in people)
 
 
+def lacks_number(question: str, text: str) -> bool:
+    """Whether a question is about one of many that are numbered, week 52, and a text does not have that number."""
+    numbers = {number.lstrip("0") for number in _NUMBERED.findall(question)}
+    return bool(numbers) and not numbers <= {number.lstrip("0") for number in _NUMBER.findall(text)}
+
+
 def doubt_of(question: str, exact: Iterable[str], first: str, texts: Iterable[str]) -> float:
     """What speaks against the first result, in log-odds, because of what it, or all the texts, do not have."""
     of_identifier = OF_MISSING_IDENTIFIER if lacks_identifier(exact, texts) else 0.0
-    return of_identifier + (OF_MISSING_PERSON if lacks_person(question, first) else 0.0)
+    of_number = OF_MISSING_NUMBER if lacks_number(question, first) else 0.0
+    return of_identifier + of_number + (OF_MISSING_PERSON if lacks_person(question, first) else 0.0)
 
 
 def doubt_of_first(query: ParsedQuery, weighed: Sequence[tuple[float, bool, Snippet]]) -> float:

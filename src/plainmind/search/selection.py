@@ -625,9 +625,13 @@ def _tells_anew(line: str, own: TermSet, asked: QuestionWords, said: TermSet, qu
     return False
 
 
+# Of a line: what it speaks of stands there.
+LONGEST_NAMED = 2_000
+
+
 def _is_of_a_part(line: str, asked: QuestionWords, shared: TermSet) -> bool:
     """Whether what a line shares with a question is in it part of a longer name: of the office the office printer."""
-    is_part, words = False, _WORD_OR_MARK.findall(line)
+    is_part, words = False, _WORD_OR_MARK.findall(line[:LONGEST_NAMED])
     for word, after in pairwise([*words, ""]):
         if asked.terms_among(frozenset(document_terms(word))) & shared:
             is_of_it = asked.terms_among(frozenset(document_terms(after))) & shared

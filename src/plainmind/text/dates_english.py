@@ -104,6 +104,12 @@ def _named_day(match: Match, today: dt.date) -> Span | None:
     return recent_day(today, _month(match), int(match["day"]))
 
 
+def _day_by_numbers(match: Match, today: dt.date) -> Span | None:
+    """Read *am 17.11.* with both full stops: without the last it may be a number, without *am* a section."""
+    month = int(match["month"])
+    return recent_day(today, month, int(match["day"])) if 1 <= month <= 12 else None
+
+
 def _month_of_year(match: Match, _today: dt.date) -> Span:
     return months(int(match["year"]), _month(match))
 
@@ -183,7 +189,13 @@ ENGLISH_DATES: tuple[HintedPattern, ...] = (
         ),
         _numeric_day,
     ),
-    ((A_DIGIT, _MONTHS), any_case(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{YEAR})?"), _named_day),
+    # Half of the months are spelt so in German and Danish, too, where a full stop follows the day.
+    ((A_DIGIT, _MONTHS), any_case(rf"\b{_DAY}\.?\s+(?:of\s+)?{_MONTH}(?:,?\s+{YEAR})?"), _named_day),
+    (
+        (("0.0",),),
+        any_case(r"\b(?:am|vom|zum|den|bis|seit|ab)\s+(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?![\d.])"),
+        _day_by_numbers,
+    ),
     ((A_DIGIT, _MONTHS), any_case(rf"\b{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+{YEAR})?"), _named_day),
     ((A_YEAR, _MONTHS), any_case(rf"\b{_MONTH},?\s+(?:of\s+)?{YEAR}"), _month_of_year),
     ((("q0",), A_YEAR), any_case(rf"\bq(?P<quarter>[1-4])\s*(?:of\s+|/|-)?{YEAR}"), _quarter),

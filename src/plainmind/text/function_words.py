@@ -341,14 +341,15 @@ FROM_NOW = pattern(
     IGNORECASE,
 )
 # What a thing is called, where it is, and who or what does something are told anew in words of their own. Then a line
-# need not have the word that asks for it: a new name stands in none with "called".
+# need not have the word that asks for it: a new name stands in none with "called". A line may be very long, and is gone
+# through once.
 _IS_NOW = "(?:is|are|ist|sind|est|es|é|è) (?:now|jetzt|nun|ahora|agora|maintenant|désormais|adesso|ora)"
 _PLACE = "in|at|on|near|behind|under|with|by|im|am|auf|bei|beim|hinter|unter|en|con|à|chez|dans|sous"
 _SINCE = "since|seit|desde|depuis"
 _CALLED = "call name title heißen heißt nennen nennt llama llamar nombre appelle nom 叫 名字 名前 이름"
 _RENAMED = (
-    r"\b(?:renam\w+|new name|changed\b.* to|umbenannt|neue[nr]? namen?|el nombre|nuevo nombre|renomm\w+|nouveau nom"
-    rf"|{_IS_NOW} (?!(?:{_PLACE})\b)\w|jetzt den namen)|改名|改称|更名|이름을"
+    r"\b(?:renam\w+|new name|changed\b.{0,200} to|umbenannt|neue[nr]? namen?|el nombre|nuevo nombre|renomm\w+"
+    rf"|nouveau nom|{_IS_NOW} (?!(?:{_PLACE})\b)\w|jetzt den namen)|改名|改称|更名|이름을"
 )
 _PLACED = (
     "live stay keep store stand hang sit wohnen wohnt leben lebt liegen liegt stehen steht hängt vive guarda habite vit"
@@ -356,13 +357,13 @@ _PLACED = (
 )
 _MOVED = (
     r"\b(?:moved|relocated|umgezogen|zog|verlegt|mudó|mudado|déménag\w+)\b|搬|移|引っ越|이사"
-    rf"|\b(?:{_IS_NOW}|{_NOW}) (?:{_PLACE})\b|\b(?:{_PLACE})\b.*\b(?:{_SINCE})\b|\b(?:{_SINCE})\b.*\b(?:{_PLACE})\b"
+    rf"|\b(?:{_IS_NOW}|{_NOW}) (?:{_PLACE})\b|^(?=.*\b(?:{_PLACE})\b)(?=.*\b(?:{_SINCE})\b)"
 )
 _DONE = "use used run lead host own nutzen benutzen verwenden leitet usa usamos utilise 使用 使う 用"
 _TAKEN_OVER = (
     r"\b(?:switched|replaced|took over|umgestiegen|ersetzt|gewechselt|cambiamos|cambiado|remplacée?)\b"
     r"|[换換]|変更|바[꿨꾸]"
-    rf"|\b{_IS_NOW}\b|\b(?:with|by|bei|con|chez)\b.*\b(?:{_SINCE})\b|\b(?:{_SINCE})\b.*\b(?:with|by|bei|con|chez)\b"
+    rf"|\b{_IS_NOW}\b|^(?=.*\b(?:with|by|bei|con|chez)\b)(?=.*\b(?:{_SINCE})\b)"
 )
 _TIMED = (
     "next upcoming date time appointment scheduled nächst nächste termin próxima cita prochain rendez-vous"

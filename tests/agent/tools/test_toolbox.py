@@ -458,3 +458,44 @@ def test_a_tool_that_was_not_given_cannot_be_called(memory, workspace):
     assert answer.content["code"] == "UNKNOWN_TOOL"
     assert "the tools are: memory_search" in answer.content["action"].lower()
     assert box.box.tools == (SEARCH,)
+
+
+def test_a_hit_without_a_chance_is_given_only_where_so_many_are_asked_for(workspace, box):
+    for number in range(8):
+        (workspace / "memory" / f"{number}.md").write_text(
+            f"# Heap {number}\n\nA mason may sleep beside gravel.\n"
+        )
+    (workspace / "memory" / "ferry.md").write_text("# Ferry\n\nThe ferryman of the lake sleeps until noon.\n")
+
+    def scores(**more):
+        found = box.ok("memory_search", query="until when does the ferryman of the lake sleep", **more)
+        return [hit["score"] for hit in found.content["results"]]
+
+    assert min(scores(maxResults=5)) < 0.005 < min(scores())
+    assert min(scores(minScore=0)) < 0.005
+    assert scores()[0] == scores(maxResults=5)[0]
+
+
+@pytest.mark.parametrize("given", ["My key is [redacted:openai#8242]", "[redacted:password#00ff]"])
+def test_an_agent_that_gives_the_mark_of_a_hidden_secret_is_told_that_it_is_one(box, given):
+    for name, arguments in (
+        ("memory_edit", {"path": "MEMORY.md", "old": given, "new": "revoked"}),
+        ("memory_forget", {"what": given}),
+    ):
+        answer = box.call(name, arguments)
+
+        assert answer.is_error
+        assert "stands in the place of a secret that is hidden from you" in answer.text
+        assert "FILE.md#L4" in answer.text
+    assert (
+        "match to the letter"
+        in box.call("memory_edit", {"path": "MEMORY.md", "old": "[redacted]", "new": "no"}).text
+    )
+
+
+def test_a_mark_that_somebody_has_written_is_a_text_like_any_other(workspace, box):
+    (workspace / "MEMORY.md").write_text("- The log says [redacted:openai#8242].\n")
+
+    box.ok("memory_edit", path="MEMORY.md", old="[redacted:openai#8242]", new="nothing")
+
+    assert "says nothing" in (workspace / "MEMORY.md").read_text()
