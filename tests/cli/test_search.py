@@ -454,14 +454,14 @@ def test_without_a_question_what_passes_a_filter_is_listed(cli, workspace):
     assert {hit["score"] for hit in listed["results"]} == {1.0}
 
 
-def test_a_brief_hit_shows_the_title_that_was_asked_for_and_its_line(cli, workspace):
+def test_a_brief_hit_shows_the_title_that_was_asked_for_and_names_the_line_that_answers(cli, workspace):
     (workspace / "memory" / "precision.md").write_text(
         '---\nmodule: "PR"\n\nalias: [PPV]\n---\n\n# Precision\n\nMore or less the opposite of recall.\n'
     )
 
     first = cli("search", "precision", "--brief").out.splitlines()[0]
 
-    assert first.endswith("memory/precision.md:7  Precision: More or less the opposite of recall.")
+    assert first.endswith("memory/precision.md:9  Precision: More or less the opposite of recall.")
 
 
 def test_a_brief_hit_of_a_quotation_has_no_marks(cli, workspace):
@@ -551,7 +551,7 @@ Lars Berg, he comes on Tuesdays.
         ("who has the key of the shed?", "7  Ben: Mrs Holm, since June."),
         (
             "where is the spare fuse box?",
-            "9  Where is the spare fuse box? In the cellar behind the wine rack.",
+            "13  Where is the spare fuse box? In the cellar behind the wine rack.",
         ),
         ("who pays the gutter?", "18  Who pays the gutter?"),
         ("when is the service of the boiler?", "24  Service of the boiler is in May."),
@@ -589,7 +589,7 @@ tar czf gw.tgz /etc/gw
     [
         ("how do I restart the gateway?", "4  systemctl restart gw"),
         ("who owns the gateway box?", "7  Who owns the gateway box?"),
-        ("backup of the gateway", "11  Backup of the gateway: tar czf gw.tgz /etc/gw"),
+        ("backup of the gateway", "15  Backup of the gateway: tar czf gw.tgz /etc/gw"),
     ],
 )
 def test_what_frames_code_and_sections_is_no_answer_of_a_brief_hit(cli, workspace, question, line):
@@ -619,7 +619,7 @@ def test_a_brief_heading_is_shown_with_the_line_below_it_that_says_most(cli, wor
     assert (
         cli("search", "vaillant boiler serviced", "--brief")
         .out.splitlines()[0]
-        .endswith("memory/boiler.md:1  The Vaillant boiler: Serviced in May.")
+        .endswith("memory/boiler.md:5  The Vaillant boiler: Serviced in May.")
     )
     assert cli("search", "bare", "--brief", "-n", "1").out.endswith("memory/boiler.md:7  Bare\n")
 
@@ -641,3 +641,76 @@ def test_a_brief_hit_of_a_task_says_whether_it_is_done(cli, workspace):
         "  [x] order the certificate\n"
     )
     assert cli("search", "ask the notary", "--brief", "-n", "1").out.endswith("  [ ] ask the notary\n")
+
+
+TABLES = """\
+# On-call
+
+| Week | Who |
+|---|---|
+| 2026-W47 | Bea |
+| 2026-W48 | Amara |
+
+## Insurance
+
+| What | Company | Policy |
+|:---|---:|---|
+| Household | Baloise | HH-448 |
+| Dog walker | Petplan | PP-4411 |
+| Dog | Petplan | PP-5512 |
+
+## Vans
+
+Van | Tyres
+--- | ---
+red | winter
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("who is on call in week 48?", "6  | 2026-W48 | Amara |"),
+        ("policy number of the dog insurance", "14  | Dog | Petplan | PP-5512 |"),
+        ("which company insures the household?", "12  | Household | Baloise | HH-448 |"),
+        ("tyres of the red van", "20  red | winter"),
+        ("which tyres?", "18  Van | Tyres"),
+    ],
+)
+def test_a_brief_hit_of_a_table_is_the_row_that_was_asked_for(cli, workspace, question, line):
+    (workspace / "memory" / "tables.md").write_text(TABLES)
+
+    number, text = line.split("  ", 1)
+    printed = cli("search", question, "--brief", "-n", "1").out
+    assert f"memory/tables.md:{number}  " in printed
+    assert printed.endswith(f"{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("note", "question", "line"),
+    [
+        ("# Rent\n\nUntil 2025-12-31 the rent was 980 €.\nSince 2026-01-01 the rent is 1,045 €.\n",
+         "how much rent do we pay now?", "4  Rent: Since 2026-01-01 the rent is 1,045 €."),
+        ("# Rent\n\nUntil 2025-12-31 the rent was 980 €.\nSince 2026-01-01 the rent is 1,045 €.\n",
+         "rent", "4  Rent: Since 2026-01-01 the rent is 1,045 €."),
+        ("# Rent\n\nUntil 2025-12-31 the rent was 980 €.\nSince 2026-01-01 the rent is 1,045 €.\n",
+         "what was the rent before?", "3  Rent: Until 2025-12-31 the rent was 980 €."),
+        ("# Rent\n\nUntil then the rent was 980 €.\nSince 2027-01-01 the rent is 1,045 €.\n",
+         "rent", "3  Rent: Until then the rent was 980 €."),
+        ("# Phone plan\n\nOld: Congstar, 22 € a month.\nCurrent: Fraenk, 10 € a month.\n",
+         "phone plan", "4  Phone plan: Current: Fraenk, 10 € a month."),
+        ("# Password manager\n\nWe used 1Password.\n\n2026-03-01: switched to Bitwarden.\n",
+         "which password manager do we use?", "5  Password manager: 2026-03-01: switched to Bitwarden."),
+        ("# Miete\n\nBis Ende 2025 betrug die Miete 700 Euro.\nSeit Januar 2026 beträgt die Miete 760 Euro.\n",
+         "Miete", "4  Miete: Seit Januar 2026 beträgt die Miete 760 Euro."),
+        ("# Car\n\nThe winter tyres were bought in 2021.\nThe parking place is now number 31.\n",
+         "winter tyres of the car", "3  The winter tyres were bought in 2021."),
+    ],
+)  # fmt: skip
+def test_a_brief_hit_is_the_line_that_holds_unless_it_is_asked_what_was(cli, workspace, note, question, line):
+    (workspace / "memory" / "note.md").write_text(note)
+
+    number, text = line.split("  ", 1)
+    printed = cli("search", question, "--brief", "-n", "1").out
+    assert f"memory/note.md:{number}  " in printed
+    assert printed.endswith((f"{text}\n", f"{text.partition(': ')[2]}\n"))

@@ -366,7 +366,7 @@ def test_a_note_that_is_called_what_is_asked_for_is_told_anew_too(tmp_path, kept
         first, second, *_ = memory.search(question, today=TODAY).hits
 
     assert best_line(first) == told
-    assert [place.path for place in first.older] == [f"memory/{name}.md"]
+    assert [str(place) for place in first.older] == [f"memory/{name}.md#L3"]
     assert first.score == second.score
 
 
@@ -414,6 +414,7 @@ def test_what_is_told_of_something_else_of_the_same_name_is_not_told_anew(tmp_pa
         ("Bis Ende 2025 betrug die Miete 700 Euro.", "Seit Januar 2026 beträgt die Miete 760 Euro.",
          "wie hoch ist die Miete?"),
         ("Old rent: 980 €.", "Current rent: 1,045 €.", "what is the rent?"),
+        ("The rent was 980 €.", "The rent was raised to 1,045 € on 2026-02-01.", "how much is the rent?"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_above", [False, True])
@@ -430,6 +431,8 @@ def test_of_two_lines_of_a_note_the_one_that_holds_is_the_best(tmp_path, over, h
          "what was the rent until 2025?"),
         ("Until 2025-12-31 the rent was 980 €.", "Since 2026-01-01 the garden is ours.", "what is the rent?"),
         ("The rent is 980 €, which was a surprise.", "Since 2027-01-01 the rent is 1,045 €.", "what is the rent?"),
+        ("The rent is 980 €.", "The rent is raised to 1,045 € on 2027-02-01.", "what is the rent?"),
+        ("The office is in Bonn.", "The office is moved to Kiel on 2027-02-01.", "where is the office?"),
     ],
 )  # fmt: skip
 def test_a_line_that_holds_of_something_else_or_later_is_not(tmp_path, over, holds, question):

@@ -48,6 +48,8 @@ _QUESTION = pattern(r"(?:[?？؟]|か。?)[\"'”»*_)）」\s]*$")
 _LINES_TO_REPLY = 4
 _FENCE = pattern(r"\s*(?:`{3}|~{3})")
 _RULE = pattern(r"[-=*_|:\s]+$")  # of a table, too
+_BELOW_HEAD = pattern(r"[\s|:]*-[-\s|:]*$")
+_NUMBER = pattern(r"\d+")
 _LEAST_LINES = 4  # of a hit: fewer tell nothing
 _PUNCTUATION = "\"'`*_.,;:!?()[]{}<>…“”‘’"
 
@@ -336,7 +338,7 @@ def print_hits(
     room = None if whole else _room_for(len(result.hits))
     for number, hit in enumerate(result.hits):
         if brief:
-            _print_briefly(console, hit, wanted)
+            _print_briefly(console, hit, wanted, words_asked(result), today)
         else:
             if number:
                 console.answer()
@@ -367,7 +369,9 @@ def _print_hit(
         console.answer(console.style(f"  {_held_until(hit)}", "yellow"))
 
 
-def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -> None:
+def _print_briefly(
+    console: Console, hit: SearchHit, wanted: AbstractSet[str], question: str, today: date
+) -> None:
     """Print the line of a hit that answers best, as much of it as fits."""
     lines = hit.snippet.split("\n")
     best = hit.best_line - hit.start_line
@@ -377,10 +381,20 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
         best = max(best, under)
     elif best < under and _has_words(lines[under], wanted) and not _has_words(lines[best], wanted):
         best = under  # the title is what was asked for, and the field only stands above it
+    numbers = frozenset(_NUMBER.findall(question))
     if lines[best].startswith("#"):
-        text = _heading_with_answer(lines[best], lines[best + 1 :], wanted)
+        heading, best = best, _answer_below(lines, best, wanted | numbers)
+        best = _one_that_holds(lines, best, wanted, question, today, below=lines[heading])
+        text = _words_alone(lines[best])
+        if best != heading:
+            name = _words_alone(lines[heading])
+            text = f"{name} {text}" if _QUESTION.search(name) else f"{name}: {text}"
     else:
-        best = _reply_to(lines, best, is_talk=hit.source == "sessions")
+        best = _row_asked_for(
+            lines, _reply_to(lines, best, is_talk=hit.source == "sessions"), wanted | numbers
+        )
+        if hit.source != "sessions":
+            best = _one_that_holds(lines, best, wanted, question, today)
         text = _words_alone(lines[best])
     place = f"{visible(hit.path)}:{hit.start_line + best}"
     if console.is_terminal:
@@ -393,15 +407,72 @@ def _print_briefly(console: Console, hit: SearchHit, wanted: AbstractSet[str]) -
     )
 
 
-def _heading_with_answer(heading: str, below: Sequence[str], wanted: AbstractSet[str]) -> str:
-    """A heading and the line below it that has most words of the question, of several the first."""
-    section = takewhile(lambda line: not line.startswith("#"), dropwhile(_is_no_text, below))
-    answers = [_words_alone(line) for line in section if not _is_frame(line)]
-    name = _words_alone(heading)
+def _answer_below(lines: Sequence[str], heading: int, wanted: AbstractSet[str]) -> int:
+    """Where below a heading the line stands that has most words of the question, of several the first."""
+    below = range(heading + 1, len(lines))
+    section = takewhile(
+        lambda at: not lines[at].startswith("#"), dropwhile(lambda at: _is_no_text(lines[at]), below)
+    )
+    answers = [at for at in section if not _is_frame(lines[at])]
     if not answers:
-        return name
-    answer = max(answers, key=lambda line: len(_words_in(line, wanted)))
-    return f"{name} {answer}" if _QUESTION.search(name) else f"{name}: {answer}"
+        return heading
+    return _row_asked_for(lines, max(answers, key=lambda at: len(_words_in(lines[at], wanted))), wanted)
+
+
+def _row_asked_for(lines: Sequence[str], at: int, wanted: AbstractSet[str]) -> int:
+    """Of a table's head, where the row stands that has most words of the question, in cells of their own if it can.
+
+    A head says what the cells below it are, and none of what they hold; it stays where no row has any word.
+    """
+    head = next((each for each in (at, at - 1) if 0 <= each < len(lines) and _is_head(lines, each)), None)
+    if head is None:
+        return at
+    rows = list(takewhile(lambda each: "|" in lines[each], range(head + 2, len(lines))))
+    worth = [(len(_words_in(lines[row], wanted)), _cells_alone(lines[row], wanted)) for row in rows]
+    best = max(worth, default=(0, 0))
+    return rows[worth.index(best)] if best[0] else head
+
+
+def _is_head(lines: Sequence[str], at: int) -> bool:
+    return "|" in lines[at] and at + 1 < len(lines) and _BELOW_HEAD.match(lines[at + 1]) is not None
+
+
+def _cells_alone(row: str, wanted: AbstractSet[str]) -> int:
+    """How many cells of a row have words of the question and no others."""
+    from plainmind.text.terms import document_terms
+
+    cells = [set(document_terms(cell)) for cell in row.split("|")]
+    return sum(bool(cell) and cell <= wanted for cell in cells)
+
+
+def _one_that_holds(
+    lines: Sequence[str], best: int, wanted: AbstractSet[str], question: str, today: date, *, below: str = ""
+) -> int:
+    """For a line that says how it was, where the one of its section stands that says as much of how it is."""
+    from plainmind.text.function_words import ASKS_ABOUT_THEN, FROM_NOW, HOLDS, OVER
+    from plainmind.text.terms import mentioned_days
+
+    if not OVER.search(_words_alone(lines[best])) or FROM_NOW.search(lines[best]):
+        return best
+    if ASKS_ABOUT_THEN.search(question) or mentioned_days(question, today):
+        return best
+    first = next((at + 1 for at in range(best, -1, -1) if lines[at].startswith("#")), 0)
+    section = takewhile(lambda at: not lines[at].startswith("#"), range(first, len(lines)))
+    # What stands below a heading need not say again what it is about.
+    said = (
+        len(_words_in(lines[best], wanted) - _words_in(below, wanted)) - 1
+        if below
+        else len(_words_in(lines[best], wanted))
+    )
+    holding = [
+        at
+        for at in section
+        if (HOLDS.search(lines[at]) or FROM_NOW.search(lines[at]))
+        and not OVER.search(_words_alone(lines[at]))
+        and len(_words_in(lines[at], wanted)) >= max(said, not below)
+        and all(span.first <= today for span in mentioned_days(lines[at], today))
+    ]
+    return holding[-1] if holding else best
 
 
 def _is_no_text(line: str) -> bool:
@@ -448,7 +519,7 @@ def _has_words(line: str, wanted: AbstractSet[str]) -> bool:
 def _words_in(line: str, wanted: AbstractSet[str]) -> AbstractSet[str]:
     from plainmind.text.terms import document_terms
 
-    return wanted & set(document_terms(line))
+    return wanted & {*document_terms(line), *_NUMBER.findall(line)}
 
 
 def _below_front_matter(lines: list[str]) -> tuple[dict[int, str], int]:

@@ -270,6 +270,7 @@ LONG_LINE = 60
 _TIME = pattern(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?|(?<!\d)\d\d?:\d\d(?::\d\d)?(?!\d)")
 _LETTERS = pattern(r"[^\W\d_]+")
 _WORD_OR_MARK = pattern(r"\w+|[^\w\s]")
+_TOLD_EARLY = 2_000  # what a line speaks of stands there
 _NUMBER = pattern(r"\d+(?:[.,:]\d+)*")
 _HEADING = pattern(r" {0,3}#{1,6}[ \t]")
 
@@ -625,13 +626,9 @@ def _tells_anew(line: str, own: TermSet, asked: QuestionWords, said: TermSet, qu
     return False
 
 
-# Of a line: what it speaks of stands there.
-LONGEST_NAMED = 2_000
-
-
 def _is_of_a_part(line: str, asked: QuestionWords, shared: TermSet) -> bool:
     """Whether what a line shares with a question is in it part of a longer name: of the office the office printer."""
-    is_part, words = False, _WORD_OR_MARK.findall(line[:LONGEST_NAMED])
+    is_part, words = False, _WORD_OR_MARK.findall(line[:_TOLD_EARLY])
     for word, after in pairwise([*words, ""]):
         if asked.terms_among(frozenset(document_terms(word))) & shared:
             is_of_it = asked.terms_among(frozenset(document_terms(after))) & shared
@@ -659,8 +656,10 @@ def newer_line(snippet: Snippet, asked: QuestionWords, question: str, today: dat
     for at in range(len(lines) - 1, -1, -1):
         line = lines[at]
         own, since = asked.terms_among(frozenset(document_terms(line))), _last_day_in(line, today)
-        holds = is_over and own & snippet.said == snippet.said and _holds(line, today)
-        if line == best or not (holds or _tells_anew(line, own, asked, snippet.said, question)):
+        is_now = is_over and little.HOLDS.search(line) and not little.OVER.search(line)
+        holds = is_now and own & snippet.said == snippet.said
+        is_anew = holds or _tells_anew(line, own, asked, snippet.said, question)
+        if line == best or not is_anew or _is_to_come(line, question, today):
             continue
         # What stands above a line without a day, and has one, was written before it, unless that says that it is over.
         is_before = not holds and at < own_place and day is None and since is not None
@@ -669,10 +668,10 @@ def newer_line(snippet: Snippet, asked: QuestionWords, question: str, today: dat
     return None
 
 
-def _holds(line: str, today: date) -> bool:
-    """Whether a line says that it holds, and not from a day to come."""
-    is_now = little.HOLDS.search(line) is not None and little.OVER.search(line) is None
-    return is_now and all(day <= today for day in _days_in(line, today))
+def _is_to_come(line: str, question: str, today: date) -> bool:
+    """Whether a line tells of days to come and of no other; of one that is asked for that is the answer."""
+    days = [] if little.ASKS_WHEN.match(question) else _days_in(line, today)
+    return bool(days) and min(days) > today
 
 
 def put_newer_first(
@@ -690,7 +689,7 @@ def put_newer_first(
     if newer is None and query.asks_how_it_is:
         is_anew = partial(_is_told_anew, first, other, asked, query.text)
         newer = newer_of(first, other, today=today, asks_for_recent=True, holds=is_anew)
-        if newer is None or not is_anew(newer):
+        if newer is None or not is_anew(newer) or _is_to_come(_best_line(newer), query.text, today):
             return ()
     if newer is None:
         return ()
@@ -699,6 +698,10 @@ def put_newer_first(
         chances.insert(0, chances[0])
         del chances[at + 1 : at + 2]
     older, unit = (first if newer is other else other).best
+    texts = older.page.units  # a heading says nothing: what stands below it does
+    unit = next(
+        (at for at in range(unit, len(texts)) if texts[at].strip() and not _HEADING.match(texts[at])), unit
+    )
     line = older.places[unit][0]
     return (CitedLines(older.ranked.chunk.path, line, line),)
 

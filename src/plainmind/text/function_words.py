@@ -336,8 +336,9 @@ CHANGE = pattern(
 # Such a line says itself that it holds from its day on.
 _NOW = "now|jetzt|nun|ahora|agora|maintenant|désormais"
 FROM_NOW = pattern(
-    rf"\b(?:{_NOW}|no longer|any ?more|from now on|as of|moved|switched|replaced|renamed|changed|nicht mehr|ab sofort"
-    r"|umbenannt|umgezogen|gewechselt|ya no|ne \w+ plus|renommée?s?)\b|现在|現在|もう|今は|改名|改称|引っ越|이제",
+    rf"\b(?:{_NOW}|no longer|any ?more|from now on|as of|moved|switched|replaced|renamed|changed|raised|lowered"
+    r"|increased|reduced|nicht mehr|ab sofort|umbenannt|erhöht|gesenkt"
+    r"|umgezogen|gewechselt|ya no|ne \w+ plus|renommée?s?)\b|现在|現在|もう|今は|改名|改称|引っ越|이제",
     IGNORECASE,
 )
 # What a thing is called, where it is, and who or what does something are told anew in words of their own. Then a line
@@ -378,9 +379,10 @@ _PUT_OFF = (
 TOLD_ANEW = ((_CALLED, _RENAMED), (_PLACED, _MOVED), (_DONE, _TAKEN_OVER), (_TIMED, _PUT_OFF))
 # By how a question begins: what tells it anew. Any other one may be answered by whatever holds from its day on.
 _ENDED = "no longer|any ?more|nicht mehr|ya no"
+ASKS_WHEN = pattern(r"\W*(?:when|wann|cu[aá]ndo|quand)\b", IGNORECASE)
 TOLD_BY = (
     (pattern(r"\W*(?:where|wo|d[oó]nde|où)\b", IGNORECASE), pattern(rf"{_MOVED}|\b{_IS_NOW}\b", IGNORECASE)),
-    (pattern(r"\W*(?:when|wann|cu[aá]ndo|quand)\b", IGNORECASE), pattern(_PUT_OFF, IGNORECASE)),
+    (ASKS_WHEN, pattern(_PUT_OFF, IGNORECASE)),
     (
         pattern(r"\W*(?:who|wer|qui[eé]n|qui)\b", IGNORECASE),
         pattern(rf"{_TAKEN_OVER}|\b(?:{_ENDED}|from now on|as of|ab sofort)\b", IGNORECASE),
