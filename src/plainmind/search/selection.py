@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache, partial
-from itertools import pairwise
 
 from plainmind.base.lazy import IGNORECASE, pattern
 from plainmind.base.model import (
@@ -269,8 +268,6 @@ MOSTLY_THE_SAME = 0.8
 LONG_LINE = 60
 _TIME = pattern(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?|(?<!\d)\d\d?:\d\d(?::\d\d)?(?!\d)")
 _LETTERS = pattern(r"[^\W\d_]+")
-_WORD_OR_MARK = pattern(r"\w+|[^\w\s]")
-_TOLD_EARLY = 2_000  # what a line speaks of stands there
 _NUMBER = pattern(r"\d+(?:[.,:]\d+)*")
 _HEADING = pattern(r" {0,3}#{1,6}[ \t]")
 
@@ -612,31 +609,23 @@ def tells_anew(snippet: Snippet, asked: QuestionWords, said: TermSet, question: 
 def _tells_anew(line: str, own: TermSet, asked: QuestionWords, said: TermSet, question: str) -> bool:
     shared = own & said
     share = asked.shares[shared]
-    if _HEADING.match(line) or (little.IN_ENGLISH.match(question) and _is_of_a_part(line, asked, shared)):
+    is_meant = lru_cache(None)(lambda word: bool(asked.terms_among(frozenset(document_terms(word))) & shared))
+    is_english = little.IN_ENGLISH.match(question) is not None
+    if _HEADING.match(line) or (is_english and little.is_of_something_else(line, is_meant)):
         return False
-    told = next((told for asks, told in little.TOLD_BY if asks.match(question)), little.FROM_NOW)
-    new = frozenset([term for each in little.A_NEW.findall(line) for term in document_terms(each)])
-    is_told = told.search(line) is not None or asked.terms_among(new) & shared
+    told = next((told for asks, told in little.TOLD_BY if asks.match(question)), None)
+    is_told = (told or little.FROM_NOW).search(line) or any(map(is_meant, little.A_NEW.findall(line)))
     if is_told and share >= SAME_SUBJECT * asked.shares[said]:
-        return True
+        is_by_the_way = (
+            told and is_english and little.is_of_something_else(line, is_meant, or_by_the_way=True)
+        )
+        if not is_by_the_way:
+            return True
     for terms, told in _told_anew():
         asks = asked.terms_among(terms) & said
         if asks and told.search(line) and share >= SAME_SUBJECT * asked.shares[said & ~asks] > 0:
             return True
     return False
-
-
-def _is_of_a_part(line: str, asked: QuestionWords, shared: TermSet) -> bool:
-    """Whether what a line shares with a question is in it part of a longer name: of the office the office printer."""
-    is_part, words = False, _WORD_OR_MARK.findall(line[:_TOLD_EARLY])
-    for word, after in pairwise([*words, ""]):
-        if asked.terms_among(frozenset(document_terms(word))) & shared:
-            is_of_it = asked.terms_among(frozenset(document_terms(after))) & shared
-            is_name = after.islower() and not is_of_it and _tells([after], little.NO_PART_OF_A_NAME)
-            if not is_name or little.CHANGE.match(after) or after.endswith("ly"):
-                return False
-            is_part = True
-    return is_part
 
 
 def newer_line(snippet: Snippet, asked: QuestionWords, question: str, today: date) -> int | None:

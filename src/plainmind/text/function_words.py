@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from itertools import pairwise, takewhile
 
 from plainmind.base.lazy import IGNORECASE, pattern
 
@@ -379,9 +381,10 @@ _PUT_OFF = (
 TOLD_ANEW = ((_CALLED, _RENAMED), (_PLACED, _MOVED), (_DONE, _TAKEN_OVER), (_TIMED, _PUT_OFF))
 # By how a question begins: what tells it anew. Any other one may be answered by whatever holds from its day on.
 _ENDED = "no longer|any ?more|nicht mehr|ya no"
+_IS_NOW_AT = rf"\b{_IS_NOW} (?:(?-i:[A-Z\d])|number|nr|here|there|next to|opposite|hier|dort|neben)"
 ASKS_WHEN = pattern(r"\W*(?:when|wann|cu[aá]ndo|quand)\b", IGNORECASE)
 TOLD_BY = (
-    (pattern(r"\W*(?:where|wo|d[oó]nde|où)\b", IGNORECASE), pattern(rf"{_MOVED}|\b{_IS_NOW}\b", IGNORECASE)),
+    (pattern(r"\W*(?:where|wo|d[oó]nde|où)\b", IGNORECASE), pattern(rf"{_MOVED}|{_IS_NOW_AT}", IGNORECASE)),
     (ASKS_WHEN, pattern(_PUT_OFF, IGNORECASE)),
     (
         pattern(r"\W*(?:who|wer|qui[eé]n|qui)\b", IGNORECASE),
@@ -390,15 +393,57 @@ TOLD_BY = (
 )
 # Who or what is new in the place of another one; the word is what it is.
 A_NEW = pattern(r"\b(?:new|neue[nrms]?|nuev[oa]|nouve(?:au|l|lle)|nuov[oa]|nov[oa]) (\w+)", IGNORECASE)
-# What may stand between the name of a thing and a change: in English any other word makes a name of two, "the office
-# printer".
+# --- what an English line speaks of ---
+
 IN_ENGLISH = pattern(r"(?:where|when|who|what|which|whose|how)\b", IGNORECASE)
-NO_PART_OF_A_NAME = _words(
+# What may stand behind the name of a thing: any other word makes a name of two, "the office printer".
+_NO_PART_OF_A_NAME = _words(
     """
     again also called closed finally gets got just later never officially only recently soon still temporarily then
     today tomorrow yesterday
     """
 )
+_DETERMINERS = _words("a an the her his their our my its your all both some this that")
+_PREPOSITIONS = _words("of in at on for from to with near by behind under into about")
+_MOVED_WHAT = pattern(
+    r"\b(?:moved|changed|switched|pushed|postponed|replaced|renamed|cancell?ed|raised|lowered|increased|reduced) "
+    r"(?:all |both )?(?:the|an?|her|his|their|our|my|its|your|some) (\w+(?: \w+){0,2})",
+    IGNORECASE,
+)
+_WORD_OR_MARK = pattern(r"\w+|[^\w\s]")
+_TOLD_EARLY = 2_000  # what a line speaks of stands there
+
+
+def is_of_something_else(line: str, is_meant: Callable[[str], bool], *, or_by_the_way: bool = False) -> bool:
+    """Whether the meant words belong to another thing in a line: of the office the office printer, of Mia her desk.
+
+    With `or_by_the_way` also where they only say of what, or where, that is: the printer of the office.
+    """
+    line = line[:_TOLD_EARLY]
+    moved = _MOVED_WHAT.search(line)
+    if moved and not any(map(is_meant, takewhile(lambda word: word not in _PREPOSITIONS, moved[1].split()))):
+        return True
+    is_else, before = False, ""
+    for word, after in pairwise([*_WORD_OR_MARK.findall(line), ""]):
+        if is_meant(word):
+            is_else = _goes_on(after, is_meant) or (or_by_the_way and before in _PREPOSITIONS)
+            if not is_else:
+                return False
+        elif word.lower() not in _DETERMINERS:
+            before = word.lower()
+    return is_else
+
+
+def _goes_on(after: str, is_meant: Callable[[str], bool]) -> bool:
+    """Whether a name goes on with the word behind it."""
+    from plainmind.text.terms import query_terms
+
+    if not after.islower() or after in _NO_PART_OF_A_NAME or after.endswith("ly") or CHANGE.match(after):
+        return False
+    found = query_terms(after)
+    return bool(found.terms) and not found.only_stop_words and not is_meant(after)
+
+
 # What a line says of itself that holds, or no longer does.
 HOLDS = pattern(
     r"\b(?:since|current(?:ly)?|now|as of|from now on|switched|seit|aktuell\w*|jetzt|derzeit\w*|ab sofort|desde|ahora"
