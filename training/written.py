@@ -25,7 +25,7 @@ FOLDER = Path(__file__).resolve().parent / "written"
 MOST = {
     "written_chat": 20_000, "written_asked": 20_000, "written_notes": 20_000, "written_friends": 30_000,
     "written_messages": 30_000, "written_assistant": 30_000, "written_asia": 10_000, "written_europe": 10_000,
-    "written_tongues": 12_000,
+    "written_tongues": 12_000, "written_reports": 6_000, "written_programs": 6_000, "written_words": 12_000,
 }  # fmt: skip
 _ROOM = 480  # characters that a reranker reads of a result
 _BESIDE = 5

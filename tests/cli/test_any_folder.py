@@ -166,16 +166,18 @@ def test_init_says_of_a_vault_with_a_memory_folder_what_it_does_not_read_and_how
     (vault / "memory" / "palace.md").write_text("# Palace\n\nThe method of places.\n")
     (vault / "node_modules" / "left-pad").mkdir(parents=True)
     (vault / "node_modules" / "left-pad" / "README.md").write_text("# left-pad\n")
+    (vault / "node_modules notes").mkdir()
+    (vault / "node_modules notes" / "npm.md").write_text("# npm\n")
 
     said = cli("init", ".").out
 
     assert "made MEMORY.md" in said
     assert "only MEMORY.md and memory/ are the memory: 2 notes" in said
-    assert "2 Markdown files are not read, such as Home/Printer.md" in said
+    assert "3 Markdown files are not read, such as Home/Printer.md" in said
     assert f"touch {vault}/.plainmindignore" in said
-    assert cli("init", ".", "--json").json["notRead"] == 2
+    assert cli("init", ".", "--json").json["notRead"] == 3
     (vault / ".plainmindignore").touch()
-    assert "all Markdown in it is the memory: 3 notes" in cli("init", ".").out
+    assert "all Markdown in it is the memory: 4 notes" in cli("init", ".").out
 
 
 def test_init_does_not_speak_of_other_notes_where_there_are_none(cli, tmp_path):

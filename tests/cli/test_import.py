@@ -223,6 +223,7 @@ def test_agents_of_openclaw_keep_their_names_unless_one_is_chosen(cli, workspace
         (["import", "icq", "x"], "invalid choice: 'icq'"),
         (["import", "massages", "x"], "did you mean `messages`?"),
         (["import", "./chat.json"], "plainmind import messages ./chat.json"),
+        (["import", "./chat.json"], "say before it whose conversations lie there"),
         (["import", "messages"], "needs a PATH"),
         (["import", "codex", "nowhere"], "there is no"),
         (["import", "codex"], "there is no"),

@@ -186,6 +186,20 @@ def test_undo_of_the_only_note_of_a_memory_is_seen_by_the_next_search(home, tmp_
         assert (tmp_path / "empty" / note.path).read_text().startswith("# ")
 
 
+def test_an_undo_that_was_killed_is_not_finished_where_the_disk_is_not_mounted(home, tmp_path):
+    workspace = tmp_path / "mounted"
+    workspace.mkdir()
+    with Memory(workspace, home=home) as memory:
+        note = memory.remember("the parrot is green")
+        memory.notes.history.keep(note.path, (workspace / note.path).read_bytes(), f"undo {note.id}")
+        (workspace / "memory").rename(tmp_path / "memory")
+        with pytest.raises(NotFound):
+            memory.undo()
+        (tmp_path / "memory").rename(workspace / "memory")
+
+        assert note.id in memory.undo().text
+
+
 @pytest.mark.parametrize("change", ["- mine\n", "\n", "<!-- mine -->\n"])
 def test_undo_keeps_a_file_to_which_somebody_else_has_added(memory, workspace, change):
     file = workspace / memory.remember("log one").path

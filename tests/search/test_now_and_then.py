@@ -165,6 +165,12 @@ def test_in_the_present_a_log_that_tells_nothing_anew_stays_behind_what_was_kept
     assert (first, second) == (("kept.md", []), ("2026-11-10.md", []))
 
 
+def test_in_the_present_what_only_speaks_of_the_same_is_no_newer_answer(tmp_path):
+    notes = {"kept": "- The gateway port is 8883.", "2026-11-10": "- The gateway port 9001 was scanned."}
+    with memory_with(tmp_path, **notes) as memory:
+        assert found(memory, "what is the gateway port?")[0] == ("kept.md", [])
+
+
 def test_in_the_present_a_log_that_tells_anew_stands_before_an_older_log(tmp_path):
     logs = {"2025-03-02": "- The NAS is called atlas.", "2026-10-30": "- The NAS is called hermes now."}
     with memory_with(tmp_path, **logs) as memory:

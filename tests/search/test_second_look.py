@@ -143,6 +143,12 @@ def test_what_is_read_first_stands_around_the_line_that_answers_under_its_headin
     assert rest.split("\n") == ["Projects › Lighthouse", *LINES[:5], *LINES[9:]]
 
 
+def test_of_ideographs_as_much_is_read_at_once_as_has_as_many_pieces() -> None:
+    lines = [letter * 100 for letter in "東西南"]
+
+    assert windows_of(hit("a", 0.9, "\n".join(lines), best_line=1)) == (lines[0], "\n".join(lines[1:]))
+
+
 @pytest.mark.parametrize("best_line", [0, 10, 99])
 def test_a_short_snippet_is_read_whole(best_line: int) -> None:
     assert windows_of(hit("a", 0.9, "one\ntwo\nthree", best_line=best_line)) == ("one\ntwo\nthree", "")

@@ -559,7 +559,8 @@ def markdown_in(folder: str, *, most_entries: int, depth: int = MAX_DEPTH) -> It
                     yield entry.path
                 if left <= 0:
                     return
-                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith((".", "node_modules")):
+                is_entered = entry.name != "node_modules" and not entry.name.startswith(".")
+                if is_entered and entry.is_dir(follow_symlinks=False):
                     below.append(entry.path)
         level = below
 

@@ -439,8 +439,8 @@ class Notebook:
         try:
             _, data = self.read_bytes(change.path)
         except NotFound:
-            # Its disk may not be mounted, unless another process was killed when it had just removed the file.
-            if not is_begun and not self._workspace.discover().files:
+            # Its disk may not be mounted; we remove a file only where there are others.
+            if not self._workspace.discover().files:
                 raise
         found = find_note(split_lines(decode(data)), change.id)
         if found is None:

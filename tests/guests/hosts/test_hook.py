@@ -68,7 +68,7 @@ def test_what_a_session_began_with_is_not_recalled_again_until_it_is_compacted(a
 
 
 def test_what_is_too_unsure_can_be_judged_though_only_its_line_was_looked_at(around, memory):
-    asked = "Which colour does the harbour master's telephone have?"
+    asked = "Which colour does the gateway of the harbour have?"
 
     assert around.recall(SESSION, asked) == ""
     (recall,) = memory.recalls.page(1).recalls

@@ -46,8 +46,8 @@ def _program(word: str) -> str:
     """A name, as it was typed; a place has to be named behind it."""
     if word not in {*_USUAL_PLACES, _ALL} and (os.sep in word or os.path.lexists(word)):
         raise UsageError(
-            f"`{word}` is a place, and whose conversations lie there comes before it",
-            f"exported chats, or a list of messages: plainmind import messages {shell_word(word)}",
+            f"`{word}` is a place; say before it whose conversations lie there",
+            f"for exported chats, or a list of messages: plainmind import messages {shell_word(word)}",
         )
     return word
 
