@@ -451,3 +451,12 @@ def test_of_two_lines_of_a_note_the_one_that_holds_is_the_best(tmp_path, over, h
 def test_a_line_that_holds_of_something_else_or_later_is_not(tmp_path, over, holds, question):
     with memory_with(tmp_path, flat=f"{over}\n{holds}\n") as memory:
         assert best_line(memory.search(question, today=TODAY).hits[0]) == over
+
+
+@pytest.mark.parametrize("today", [date(2026, 11, 19), date(2026, 11, 20), date(2026, 12, 1)])
+@pytest.mark.parametrize("is_one_note", [False, True])
+def test_the_day_of_an_appointment_is_not_the_day_on_which_it_was_written_down(tmp_path, today, is_one_note):
+    kept, told = "- The check-up is on 20 November.", "- The check-up was moved to 3 December."
+    notes = {"kept": f"{kept}\n{told}\n"} if is_one_note else {"kept": kept, "2026-11-09": told}
+    with memory_with(tmp_path, **notes) as memory:
+        assert best_line(memory.search("when is the check-up?", today=today).hits[0]) == told

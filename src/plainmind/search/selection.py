@@ -638,13 +638,13 @@ def newer_line(snippet: Snippet, asked: QuestionWords, question: str, today: dat
     if is_talk or not snippet.said or little.FROM_NOW.search(best) or not has_every_line:
         return None
     day, own_place, is_over = (
-        _last_day_in(best, today),
+        _day_of(best, question, today),
         read.places[unit][0] - snippet.start_line,
         little.OVER.search(best),
     )
     for at in range(len(lines) - 1, -1, -1):
         line = lines[at]
-        own, since = asked.terms_among(frozenset(document_terms(line))), _last_day_in(line, today)
+        own, since = asked.terms_among(frozenset(document_terms(line))), _day_of(line, question, today)
         is_now = is_over and little.HOLDS.search(line) and not little.OVER.search(line)
         holds = is_now and own & snippet.said == snippet.said
         is_anew = holds or _tells_anew(line, own, asked, snippet.said, question)
@@ -674,10 +674,10 @@ def put_newer_first(
 ) -> tuple[CitedLines, ...]:
     """Put the best and one that speaks of the same together, the newer first; where the older of them stands."""
     first, other = weighed[0][2], weighed[at][2]
-    newer = newer_of(first, other, today=today, asks_for_recent=query.asks_for_recent)
+    newer = newer_of(first, other, today=today, asks_for_recent=query.asks_for_recent, question=query.text)
     if newer is None and query.asks_how_it_is:
         is_anew = partial(_is_told_anew, first, other, asked, query.text)
-        newer = newer_of(first, other, today=today, asks_for_recent=True, holds=is_anew)
+        newer = newer_of(first, other, today=today, asks_for_recent=True, holds=is_anew, question=query.text)
         if newer is None or not is_anew(newer) or _is_to_come(_best_line(newer), query.text, today):
             return ()
     if newer is None:
@@ -714,13 +714,14 @@ def newer_of(
     today: date,
     asks_for_recent: bool,
     holds: Callable[[Snippet], bool] = holds_from_now,
+    question: str = "",
 ) -> Snippet | None:
     """The one of two snippets about the same that holds now; None where neither is known to.
 
     What was kept without a day gives way to a newer line that tells a change, and to any newer one if the question is
     about now. A log of months ago gives way to what was kept, unless it `holds`.
     """
-    days = [(_newest_day(one, today), one) for one in (first, other)]
+    days = [(_newest_day(one, question, today), one) for one in (first, other)]
     (older_day, _), (newer_day, newer) = sorted(days, key=lambda each: each[0] or "")
     if older_day == newer_day or newer_day is None:
         return None
@@ -744,13 +745,16 @@ def _tells_change(snippet: Snippet) -> bool:
     return little.CHANGE.search(_best_line(snippet)) is not None
 
 
-def _newest_day(snippet: Snippet, today: date) -> str | None:
+def _newest_day(snippet: Snippet, question: str, today: date) -> str | None:
     """The day of a note, or the last one that the line names, if it has passed."""
     day = snippet.best[0].ranked.chunk.day
-    return _last_day_in(_best_line(snippet), today) if day is None else day
+    return _day_of(_best_line(snippet), question, today) if day is None else day
 
 
-def _last_day_in(line: str, today: date) -> str | None:
+def _day_of(line: str, question: str, today: date) -> str | None:
+    """The last day that a line names; where a time is asked for, others than at its head are what it tells."""
+    if little.ASKS_WHEN.match(question):
+        line = line.lstrip(" -*+>")[: len("2026-11-20")]
     return max([day.isoformat() for day in _days_in(line, today) if day <= today], default=None)
 
 
