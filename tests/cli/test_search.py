@@ -714,3 +714,15 @@ def test_a_brief_hit_is_the_line_that_holds_unless_it_is_asked_what_was(cli, wor
     printed = cli("search", question, "--brief", "-n", "1").out
     assert f"memory/note.md:{number}  " in printed
     assert printed.endswith((f"{text}\n", f"{text.partition(': ')[2]}\n"))
+
+
+def test_a_table_of_other_weeks_is_no_certain_answer(cli, workspace):
+    rows = "".join(
+        f"| 2026-W{week} | {name} |\n" for week, name in ((46, "Luca"), (47, "Bea"), (48, "Amara"))
+    )
+    (workspace / "memory" / "on-call.md").write_text(f"# On-call\n\n| Week | Who |\n|---|---|\n{rows}")
+
+    assert "nothing certain" in cli("search", "who is on call in week 52?").err
+    found = cli("search", "who is on call in week 48?", "--brief")
+    assert "nothing certain" not in found.err
+    assert "Amara" in found.out.splitlines()[0]

@@ -740,10 +740,9 @@ def _selection() -> ModuleType:
 
 def _doubt_of_first(query: ParsedQuery, weighed: Sequence[tuple[float, bool, Snippet]]) -> float:
     """What speaks against the first; most questions name nothing that could be missing."""
-    if not query.exact and not query.named and "'s " not in query.text and "’s " not in query.text:
-        return 0.0
-    doubt: float = _doubts().doubt_of_first(query, weighed)
-    return doubt
+    names_something = query.exact or query.named or "'s " in query.text or "’s " in query.text
+    has_number = any(map(str.isdigit, query.text))
+    return float(_doubts().doubt_of_first(query, weighed)) if names_something or has_number else 0.0
 
 
 def _doubts() -> ModuleType:
