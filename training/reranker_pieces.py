@@ -150,8 +150,8 @@ def _uses(
     pieces: Sequence[str], have: set[str], words: Mapping[str, int], runs: Mapping[str, int]
 ) -> Counter[str]:
     """How often each piece is used when all of them are known."""
-    cutter = WordPieces(["[UNK]", *dict.fromkeys([*have - {"[UNK]"}, *pieces])])
-    names = {number: piece for piece, number in cutter.numbers.items()}
+    names = ["[UNK]", *dict.fromkeys([*have - {"[UNK]"}, *pieces])]
+    cutter = WordPieces(names)
     counts: Counter[str] = Counter()
     for texts in (words, runs):
         for text, count in texts.items():

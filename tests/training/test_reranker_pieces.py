@@ -12,7 +12,14 @@ onnx = pytest.importorskip("onnx", reason="the group `dev` has it")
 pytest.importorskip("tokenizers", reason="the group `dev` has it")
 
 from plainmind.guests.rerank.word_pieces import WordPieces, split_words  # noqa: E402
-from training import onnx_weights, reranker, reranker_pieces, transformer  # noqa: E402
+from training import (  # noqa: E402
+    make_reranker,
+    onnx_weights,
+    prepare,
+    reranker,
+    reranker_pieces,
+    transformer,
+)
 
 OWN = ["[UNK]", "[CLS]", "[SEP]", *"abcdefghijklmnopqrstuvwxyz", *(f"##{one}" for one in "abcdefghijklmnopqrstuvwxyz"),
        "dog", "cat", "house", "##ing"]  # fmt: skip
@@ -112,3 +119,53 @@ def test_an_encoder_in_whole_numbers_is_read_from_a_package(tmp_path: Path) -> N
     assert read["0.q.bias"].shape == (4,)
     assert read["head.weight"].shape == (1, 4)
     assert set(transformer.unpack(transformer.pack(read))) == set(read)
+
+
+def test_a_student_goes_on_from_the_shipped_one_with_the_words_that_it_did_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "dog", "cat"]
+    chance = np.random.default_rng(5)
+    words = chance.standard_normal((6, 8)).astype(np.float32)
+    known = {"word_embeddings.weight": np.concatenate([words, np.zeros((2, 8), np.float32)])}
+    known["word_embeddings.weight"][7] = 3.0  # an earlier one has learned it
+    monkeypatch.setattr(make_reranker.reranker_files, "read", lambda *_: dict(known))
+    numbers, shares = np.array([[4, 5], [4, 5]]), np.array([[1, 0], [1, 0]], np.float16)
+
+    student = make_reranker._student(tmp_path, "shipped", [*own, "hund", "katze"], numbers, shares)
+
+    rows = np.asarray(student["word_embeddings.weight"])
+    assert np.array_equal(rows[:6], words)
+    assert np.allclose(rows[6] / np.linalg.norm(rows[6]), words[4] / np.linalg.norm(words[4]), atol=1e-5)
+    assert (rows[7] == 3.0).all()
+
+
+def test_students_are_not_made_in_a_folder_that_is_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OUT", str(tmp_path / "out"))
+    monkeypatch.setattr("sys.argv", ["make_reranker", str(tmp_path), str(tmp_path / "out" / "made")])
+
+    with pytest.raises(SystemExit):
+        make_reranker.main()
+
+    assert "choose another folder" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_sentences_are_asked_for_by_their_translations_and_in_other_words(tmp_path: Path) -> None:
+    lines = [
+        "The old ferry sleeps until the fog has gone.\tDie alte Fähre schläft, bis der Nebel fort ist.",
+        "An ancient boat rests till mist lifts away.\tDie alte Fähre schläft, bis der Nebel fort ist.",
+        "Yes.\tJa.",
+    ]
+    (tmp_path / "de.txt").write_text("\n".join(lines), "utf-8")
+
+    pairs = list(prepare.everyday_pairs(tmp_path, 1))
+
+    assert {(pair.source, pair.language) for pair in pairs} == {
+        ("everyday", "de"),
+        ("everyday_reworded", "en"),
+    }
+    assert not any(pair.passage == "Yes." for pair in pairs)
+    assert sum(pair.source == "everyday" for pair in pairs) == 2

@@ -12,7 +12,6 @@ IDEOGRAPH = re.compile(
 )
 _LONGEST_WORD = 100
 _MOST_REMEMBERED = 20_000
-_FIRST_IDEOGRAPH = "\u3400"
 _OF_KANA = "\u3099\u309a"  # marks that make another letter, not the same one with an accent
 
 
@@ -52,18 +51,18 @@ class WordPieces:
     """Cuts words into the longest pieces that are known, from the left."""
 
     def __init__(self, pieces: Sequence[str]) -> None:
-        self.numbers = {piece: number for number, piece in enumerate(pieces)}
-        self._unknown = self.numbers["[UNK]"]
+        self._numbers = {piece: number for number, piece in enumerate(pieces)}
+        self._unknown = self._numbers["[UNK]"]
         self._remembered: dict[str, tuple[int, ...]] = {}
 
     def number(self, piece: str) -> int:
         """The number of a piece that is known to be there, such as a mark."""
-        return self.numbers[piece]
+        return self._numbers[piece]
 
     def encode(self, text: str) -> list[int]:
         """The numbers of the pieces of a text."""
         words = split_words(text)
-        if max(text, default="") >= _FIRST_IDEOGRAPH:
+        if IDEOGRAPH.search(text):
             words = self._join(words)
         return [number for word in words for number in self._word(word)]
 
@@ -75,7 +74,7 @@ class WordPieces:
             size = 1
             if IDEOGRAPH.fullmatch(words[at]):
                 size = LONGEST_RUN
-                while size > 1 and "".join(words[at : at + size]) not in self.numbers:
+                while size > 1 and "".join(words[at : at + size]) not in self._numbers:
                     size -= 1
             joined.append("".join(words[at : at + size]))
             at += size
@@ -86,7 +85,7 @@ class WordPieces:
         words = [word for word in split_words(text) if len(word) > 1 and word.isalpha()]
         if not words:
             return 0.0
-        return sum(word in self.numbers for word in words) / len(words)
+        return sum(word in self._numbers for word in words) / len(words)
 
     def _word(self, word: str) -> tuple[int, ...]:
         found = self._remembered.get(word)
@@ -106,10 +105,10 @@ class WordPieces:
         while start < len(word):
             end = len(word)
             prefix = "##" if start else ""
-            while end > start and prefix + word[start:end] not in self.numbers:
+            while end > start and prefix + word[start:end] not in self._numbers:
                 end -= 1
             if end == start:
                 return (self._unknown,)
-            found.append(self.numbers[prefix + word[start:end]])
+            found.append(self._numbers[prefix + word[start:end]])
             start = end
         return tuple(found)
